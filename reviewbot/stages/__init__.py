@@ -1,0 +1,1 @@
+"""See the design in README.md: stages."""
