@@ -1,0 +1,110 @@
+"""Stage boot: base and patched reach their first command, and say nothing new on the way.
+
+In: the kernels and a Machine. Out: the console of each. A panic, a hang, a lost machine and a qemu that does not start
+are told apart; base that does not boot says "base broken" and blames nobody.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from reviewbot.model import Blame, Finding, Log, Origin, Outcome, StageResult, Status
+from reviewbot.parse.dmesg import Splat, new_splats, parse_console
+from reviewbot.tools.vng import Boot, Ending, Machine
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from reviewbot.tools.kernel import Kernel
+
+_TAIL_LINES = 40
+_SAYS = {
+    Ending.PANIC: "panics",
+    Ending.HANG: "hangs before the first command",
+    Ending.STUCK: "starts the first command and does not come to its end",
+    Ending.LOST: "is lost: the virtual machine went away without a panic",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Consoles:
+    """Console logs of the boots without tests; what base said is not new on patched."""
+
+    base: str
+    patched: str
+
+
+def boot(machine: Machine, base: Kernel, patched: Kernel, job: Path, run_dir: Path) -> Outcome[Consoles]:
+    """Boot both kernels without a test. job is where the shares go; the consoles are kept in run_dir."""
+    boots = []
+    for name, kernel in (("base", base), ("patched", patched)):
+        share = job / f"boot-{name}"
+        share.mkdir(parents=True, exist_ok=True)
+        boots.append(machine.boot(kernel.image, share, run_dir / f"console-{name}.log"))
+        if boots[-1].ending is not Ending.FINISHED:
+            break
+    logs = tuple(
+        Log(title=f"console of {name}", path=f"console-{name}.log", size_bytes=len(b.console.encode()))
+        for name, b in zip(("base", "patched"), boots, strict=False)
+    )
+    findings = splat_findings(boots[0].console, boots[-1].console) if len(boots) == 2 else ()
+    status, summary = _judge(boots, findings)
+    result = StageResult(
+        stage="boot",
+        status=status,
+        summary=summary,
+        findings=findings if status is not Status.ERROR else (),
+        facts=tuple(
+            (name, f"{b.ending} after {b.duration_s:.1f} s ({b.accelerator})")
+            for name, b in zip(("base", "patched"), boots, strict=False)
+        ),
+        commands=tuple(b.command for b in boots),
+        logs=logs,
+        excerpt="" if status is Status.PASS else tail(boots[-1].console),
+    )
+    done = len(boots) == 2 and boots[-1].ending is Ending.FINISHED
+    return Outcome(result=result, value=Consoles(base=boots[0].console, patched=boots[1].console) if done else None)
+
+
+def _judge(boots: list[Boot], findings: tuple[Finding, ...]) -> tuple[Status, str]:
+    last = boots[-1]
+    if last.ending is Ending.NO_START:
+        return Status.ERROR, f"qemu did not start a kernel: {last.detail or 'no output'}"
+    if len(boots) == 1:
+        return Status.ERROR, f"base is broken: it {_SAYS[last.ending]}" + (f": {last.detail}" if last.detail else "")
+    if last.ending is not Ending.FINISHED:
+        return Status.FAIL, f"patched {_SAYS[last.ending]}" + (f": {last.detail}" if last.detail else "")
+    new = [f for f in findings if f.counts]
+    if new:
+        return Status.FAIL, f"patched boots, but its console has: {new[0].title}"
+    return Status.PASS, f"base and patched boot ({boots[0].duration_s:.1f} s and {last.duration_s:.1f} s), nothing new on the console"
+
+
+def splat_findings(base_console: str, patched_console: str) -> tuple[Finding, ...]:
+    """Return a finding for each splat of patched: introduced when base does not show the same title."""
+    base, patched = parse_console(base_console), parse_console(patched_console)
+    new = new_splats(base, patched)
+    old = [s for s in patched if s not in new]
+    return tuple(
+        [_finding(s, Origin.INTRODUCED, Blame.SERIES) for s in new]
+        + [_finding(s, Origin.PRE_EXISTING, Blame.BASE) for s in old]
+    )
+
+
+def _finding(splat: Splat, origin: Origin, blame: Blame) -> Finding:
+    return Finding(
+        title=splat.title,
+        severity=Status.FAIL if origin is Origin.INTRODUCED else Status.PASS,
+        origin=origin,
+        blame=blame,
+        file=splat.file,
+        function=splat.function,
+        line=splat.line,
+        excerpt=splat.excerpt,
+    )
+
+
+def tail(console: str, lines: int = _TAIL_LINES) -> str:
+    """Return the last lines of a console log."""
+    return "\n".join(console.splitlines()[-lines:])

@@ -1,0 +1,118 @@
+"""Stage configure: fragments over allnoconfig, then every wanted symbol is read back.
+
+In: a source work tree (at base) and names of fragments in kconfigs/. Out: a .config in a build directory that
+belongs to (tree, fragments, compiler). A symbol that did not stick is an ERROR that names its unmet dependencies: what would
+be tested then is not what was asked for.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from reviewbot.errors import UsageError
+from reviewbot.model import Finding, Log, Origin, Outcome, StageResult, Status
+from reviewbot.parse.kconfig import Wanted, missing, parse_config, parse_fragment, unmet_dependencies
+from reviewbot.resources import data_dir
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from reviewbot.tools.make import Make
+
+DEFAULT_FRAGMENTS = ("boot", "perf", "bpf", "tracing")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fragments:
+    """Kconfig fragments in order; key is a short hash of their text, for cache paths."""
+
+    names: tuple[str, ...]
+    text: str
+    wanted: tuple[Wanted, ...]
+
+    @property
+    def key(self) -> str:
+        """Eight hex digits that change with any wanted symbol."""
+        lines = sorted(f"{w.symbol}={w.value}" for w in self.wanted)
+        return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:8]
+
+
+def load_fragments(names: Sequence[str]) -> Fragments:
+    """Read fragments by name from kconfigs/, or by path when the name holds a slash; later ones override earlier ones.
+
+    Raises UsageError naming a fragment that does not exist.
+    """
+    texts = []
+    for name in names:
+        path = Path(name) if "/" in name else data_dir("kconfigs") / f"{name}.config"
+        if not path.is_file():
+            known = ", ".join(sorted(p.stem for p in data_dir("kconfigs").glob("*.config")))
+            msg = f"no Kconfig fragment {name!r} (known: {known})"
+            raise UsageError(msg)
+        texts.append(path.read_text())
+    wanted = {w.symbol: w for text in texts for w in parse_fragment(text)}
+    return Fragments(names=tuple(names), text="\n".join(texts), wanted=tuple(wanted.values()))
+
+
+def configure(make: Make, fragments: Fragments, run_dir: Path) -> Outcome[Path]:
+    """Write make.build/.config from the fragments and check it; the value is the .config's path."""
+    merged = make.build / "reviewbot.config"
+    merged.write_text("".join(f"{w.symbol}={w.value}\n" for w in fragments.wanted))
+    dot_config = make.build / ".config"
+    done = make(f"KCONFIG_ALLCONFIG={merged}", "allnoconfig", timeout_s=900)
+    log = Log(title="configure", path=str(make.log.relative_to(run_dir)))
+    if not done.ok:
+        result = StageResult(
+            stage="configure",
+            status=Status.ERROR,
+            summary="allnoconfig failed on base",
+            excerpt=done.output[-4000:],
+            commands=(done.command,),
+            logs=(log,),
+        )
+        return Outcome(result=result)
+    text = dot_config.read_text()
+    lost = missing(fragments.wanted, parse_config(text))
+    findings = tuple(_lost(w, make.source, text) for w in lost)
+    count = sum(1 for value in parse_config(text).values() if value in ("y", "m"))
+    facts = (
+        ("fragments", " ".join(fragments.names)),
+        ("symbols set", str(count)),
+        ("symbols asked for", str(len(fragments.wanted))),
+    )
+    result = StageResult(
+        stage="configure",
+        status=Status.ERROR if lost else Status.PASS,
+        summary=(
+            "not in the final .config: " + ", ".join(w.symbol for w in lost)
+            if lost
+            else f"{' + '.join(fragments.names)}: all {len(fragments.wanted)} wanted symbols are in the final .config"
+        ),
+        findings=findings,
+        facts=facts,
+        commands=(done.command,),
+        logs=(log,),
+    )
+    return Outcome(result=result, value=None if lost else dot_config)
+
+
+def _lost(wanted: Wanted, source: Path, config_text: str) -> Finding:
+    unmet = unmet_dependencies(wanted.symbol, _kconfig_files(source), parse_config(config_text))
+    return Finding(
+        title=f"{wanted.symbol}={wanted.value} did not stick"
+        + (f": needs {', '.join(unmet)}" if unmet else ": the tree has no such symbol, or something else sets it"),
+        severity=Status.WARN,
+        origin=Origin.PRE_EXISTING,
+        rule=wanted.reason,
+    )
+
+
+def _kconfig_files(source: Path) -> dict[str, str]:
+    files = {}
+    for path in source.rglob("Kconfig*"):
+        if path.is_file() and not path.is_symlink():
+            files[str(path.relative_to(source))] = path.read_text(errors="replace")
+    return files

@@ -1,0 +1,159 @@
+"""Built kernels: a persistent build directory, and what is kept of each build.
+
+A build directory belongs to (tree, fragments, compiler) and is used by one process at a time; going from one commit to the
+next compiles only what differs. What a boot and a comparison need is copied to artefacts/, by (commit, fragments,
+compiler), so that a base is built once for all the series that are tested on it.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from reviewbot.parse.diagnostics import Diagnostic, parse_diagnostics
+from reviewbot.tools.git import must
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from reviewbot.run import Completed
+    from reviewbot.tools.make import Make
+
+_OBJECT = re.compile(r"^  (?:CC|AS|LD|HOSTCC|HOSTLD)(?: \[M\])? +(\S+)", re.M)
+_COMPILED = re.compile(r"^  (?:CC|AS)(?: \[M\])? +(\S+\.o)$", re.M)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kernel:
+    """One built kernel: its image, exported headers and diagnostics. objects is how many were compiled this time."""
+
+    commit: str
+    image: Path
+    headers: Path
+    config: Path
+    release: str
+    diagnostics: tuple[Diagnostic, ...]
+    objects: int
+    cached: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attempt:
+    """A build that ran: the kernel when it succeeded, and what make said. done is None when nothing had to run."""
+
+    kernel: Kernel | None
+    done: Completed | None
+    diagnostics: tuple[Diagnostic, ...]
+    output: str
+    duration_s: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Builder:
+    """Builds commits of one tree with one configuration; the caller holds the locks of source and build directory."""
+
+    make: Make
+    config: Path
+    store: Path
+    on_progress: Callable[[str], None]
+
+    def cached(self, commit: str) -> Kernel | None:
+        """Return what an earlier build kept of the commit, or None."""
+        place = self.store / commit
+        try:
+            facts = json.loads((place / "kernel.json").read_text())
+        except (OSError, ValueError):
+            return None
+        return _kernel(place, commit, facts, objects=0, cached=True)
+
+    def build(self, commit: str) -> Attempt:
+        """Check the commit out, compile what differs from the last build, and keep the result."""
+        if kernel := self.cached(commit):
+            return Attempt(kernel=kernel, done=None, diagnostics=kernel.diagnostics, output="", duration_s=0.0)
+        started = time.monotonic()
+        self.checkout(commit)
+        counter = _Counter(self.on_progress)
+        before = self.make.log.stat().st_size if self.make.log.exists() else 0
+        self.make("olddefconfig", timeout_s=900)
+        done = self.make("bzImage", "headers", on_output=counter.feed)
+        with self.make.log.open("rb") as file:
+            file.seek(before)
+            output = file.read().decode("utf-8", "replace")
+        found = parse_diagnostics(output, root=str(self.make.source))
+        diagnostics = self._remember(found, output)
+        kernel = self._keep(commit, diagnostics, counter.count) if done.ok else None
+        spent = time.monotonic() - started
+        return Attempt(kernel=kernel, done=done, diagnostics=diagnostics, output=output, duration_s=spent)
+
+    def checkout(self, commit: str) -> None:
+        """Put the commit into the source work tree; only files that differ get a new time stamp."""
+        if must(self.make.source, "rev-parse", "HEAD") != commit:
+            must(self.make.source, "checkout", "--quiet", "--force", "--detach", commit, timeout_s=900)
+
+    def _remember(self, found: tuple[Diagnostic, ...], output: str) -> tuple[Diagnostic, ...]:
+        # An object that was not compiled again said nothing, but its warnings of last time still hold.
+        path = self.make.build / "reviewbot-diagnostics.json"
+        compiled = {name[: -len(".o")] for name in _COMPILED.findall(output)}
+        try:
+            old = [Diagnostic(**entry) for entry in json.loads(path.read_text())]
+        except (OSError, ValueError, TypeError):
+            old = []
+        fresh = set(found)
+        kept = [d for d in old if d.file.rsplit(".", 1)[0] not in compiled and d.kind == "warning" and d not in fresh]
+        result = (*kept, *found)
+        path.write_text(json.dumps([_as_dict(d) for d in result]))
+        return result
+
+    def _keep(self, commit: str, diagnostics: tuple[Diagnostic, ...], objects: int) -> Kernel:
+        place, work = self.store / commit, self.store / f"{commit}.new"
+        shutil.rmtree(work, ignore_errors=True)
+        work.mkdir(parents=True)
+        build = self.make.build
+        shutil.copy2(build / "arch/x86/boot/bzImage", work / "bzImage")
+        shutil.copy2(build / ".config", work / "config")
+        shutil.copytree(build / "usr/include", work / "include")
+        release = (build / "include/config/kernel.release").read_text().strip()
+        facts = {"release": release, "diagnostics": [_as_dict(d) for d in diagnostics]}
+        (work / "kernel.json").write_text(json.dumps(facts))
+        shutil.rmtree(place, ignore_errors=True)
+        work.rename(place)
+        return _kernel(place, commit, facts, objects=objects, cached=False)
+
+
+class _Counter:
+    # Counts "  CC file.o" lines as they come.
+    def __init__(self, on_progress: Callable[[str], None]) -> None:
+        self.count = 0
+        self._rest = b""
+        self._report = on_progress
+
+    def feed(self, data: bytes) -> None:
+        lines = (self._rest + data).split(b"\n")
+        self._rest = lines.pop()
+        fresh = sum(1 for line in lines if _COMPILED.match(line.decode("utf-8", "replace")))
+        if fresh:
+            self.count += fresh
+            self._report(f"{self.count} objects")
+
+
+def _as_dict(diagnostic: Diagnostic) -> dict[str, object]:
+    return {name: getattr(diagnostic, name) for name in diagnostic.__dataclass_fields__}
+
+
+def _kernel(place: Path, commit: str, facts: dict[str, object], *, objects: int, cached: bool) -> Kernel:
+    entries = facts["diagnostics"]
+    return Kernel(
+        commit=commit,
+        image=place / "bzImage",
+        headers=place / "include",
+        config=place / "config",
+        release=str(facts["release"]),
+        diagnostics=tuple(Diagnostic(**entry) for entry in entries) if isinstance(entries, list) else (),
+        objects=objects,
+        cached=cached,
+    )

@@ -1,0 +1,79 @@
+"""Typed calls of the kernel's make: configure, build, install headers.
+
+Every call sets what makes a build reproducible (Documentation/kbuild/reproducible-builds.rst) and, where ccache is
+installed, compiles through it in depend mode (its default mode preprocesses each file twice).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from reviewbot.errors import InfraError
+from reviewbot.run import Completed, find, run
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+_REPRODUCIBLE = ("KBUILD_BUILD_TIMESTAMP=@0", "KBUILD_BUILD_USER=reviewbot", "KBUILD_BUILD_HOST=reviewbot")
+BUILD_TIMEOUT_S = 4 * 3600.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Compiler:
+    """The C compiler and linker of a build; key is a short hash of both versions, for cache paths."""
+
+    path: str
+    version: str
+    linker: str
+    ccache: str
+
+    @property
+    def key(self) -> str:
+        """Eight hex digits that change when another compiler or linker would give another kernel."""
+        return hashlib.sha256(f"{self.version}\n{self.linker}".encode()).hexdigest()[:8]
+
+
+def compiler() -> Compiler:
+    """Return the machine's gcc and ld. Raises InfraError when there is none."""
+    path = find("gcc")
+    if path is None:
+        msg = "gcc: not installed"
+        raise InfraError(msg)
+    first = [run([name, "--version"], timeout_s=30).stdout.split("\n", 1)[0] for name in (path, "ld")]
+    return Compiler(path="gcc", version=first[0], linker=first[1], ccache=find("ccache") or "")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Make:
+    """A source directory, the O= directory that it is built into, and the compiler.
+
+    extra are make variables of a build profile (``KCFLAGS=-w``). log gets the commands and their output.
+    """
+
+    source: Path
+    build: Path
+    compiler: Compiler
+    ccache_dir: Path
+    log: Path
+    extra: tuple[str, ...] = ()
+
+    def __call__(
+        self, *targets: str, timeout_s: float = BUILD_TIMEOUT_S, on_output: Callable[[bytes], None] | None = None
+    ) -> Completed:
+        """Run make for the targets with one job a CPU; a failing build is data."""
+        cc = f"ccache {self.compiler.path}" if self.compiler.ccache else self.compiler.path
+        variables = [*_REPRODUCIBLE, *(v for v in [f"CC={cc}"] if not any(e.startswith("CC=") for e in self.extra))]
+        argv = ["make", f"-j{jobs()}", "-C", str(self.source), f"O={self.build}", *variables, *self.extra, *targets]
+        env = {"CCACHE_DEPEND": "1", "CCACHE_DIR": str(self.ccache_dir), "CCACHE_MAXSIZE": "5G"}
+        return run(
+            argv, timeout_s=timeout_s, log=self.log, env=env if self.compiler.ccache else None, on_output=on_output
+        )
+
+
+def jobs() -> int:
+    """Return how many CPUs this process may use."""
+    return len(os.sched_getaffinity(0)) or 1
