@@ -118,6 +118,18 @@ class Series:
         slug = "-".join(w for w in words.split("-") if w)[:60].strip("-") or "series"
         return f"v{self.revision}-{slug}" if self.revision > 1 else slug
 
+    @property
+    def missing_ranges(self) -> str:
+        """The missing numbers as a reader writes them: ``1, 2, 4-8``."""
+        runs: list[list[int]] = []
+        for n in sorted(self.missing):
+            if runs and n == runs[-1][-1] + 1:
+                runs[-1].append(n)
+            else:
+                runs.append([n])
+        parts = [[f"{r[0]}-{r[-1]}"] if len(r) > 2 else [str(n) for n in r] for r in runs]
+        return ", ".join(word for part in parts for word in part)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BaseInfo:
@@ -237,6 +249,11 @@ class Case:
     runs: int = 1
     failures: int = 0
     excerpt: str = ""
+
+    @property
+    def counts(self) -> bool:
+        """True when the case counts against the series: it fails on patched, and the series introduced that."""
+        return self.patched is Status.FAIL and self.origin is Origin.INTRODUCED and self.blame is Blame.SERIES
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

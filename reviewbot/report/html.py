@@ -1,0 +1,118 @@
+"""index.html: a Report as one self-contained page.
+
+In: a Report, all of whose text is foreign. Out: HTML that loads nothing, runs nothing (its policy allows the one style
+sheet that it carries, by hash) and is read without a script. Text is escaped once, by the template; characters that
+cannot be seen are written out and marked; lists and logs are cut, and say how much was left out.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+from datetime import datetime
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import quote
+
+import jinja2
+from markupsafe import Markup, escape
+
+from reviewbot.report import clean, view
+
+if TYPE_CHECKING:
+    from reviewbot.model import Report
+
+_TEMPLATES = Path(__file__).with_name("templates")
+CASES_MAX = 1000  # rows of all case tables of a stage
+LOOK_MAX = 40  # failing cases and findings that are shown in full
+LIST_MAX = 200  # items of any other list
+ANSWER_MAX = 6  # items of one part of the answer
+
+
+def render_html(report: Report) -> str:
+    """Return the page for a report."""
+    environment = _environment()
+    css = (_TEMPLATES / "report.css").read_text(encoding="utf-8")
+    policy = base64.b64encode(hashlib.sha256(css.encode()).digest()).decode()
+    body = environment.get_template("report.html.j2").render(
+        report=report,
+        answer=view.answer(report),
+        css=Markup(css),  # noqa: S704 (our own file)
+        style_hash=policy,
+    )
+    return str(body)
+
+
+@cache
+def _environment() -> jinja2.Environment:
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(_TEMPLATES),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=jinja2.StrictUndefined,
+    )
+    environment.globals |= {
+        "view": view,
+        "CASES_MAX": CASES_MAX,
+        "LOOK_MAX": LOOK_MAX,
+        "LIST_MAX": LIST_MAX,
+        "ANSWER_MAX": ANSWER_MAX,
+    }
+    environment.filters |= {
+        "show": show,
+        "excerpt": lambda text: show(clean.capped_lines(text)),
+        "diff": _diff,
+        "duration": clean.duration,
+        "size": clean.size,
+        "count": clean.count,
+        "commas": lambda number: f"{number:,}",
+        "when": _when,
+        "href": log_href,
+        "split_item": _split_item,
+    }
+    return environment
+
+
+def show(text: str) -> Markup:
+    """Return text escaped, each hidden character written out inside a marked element."""
+    parts = []
+    end = 0
+    text = text.replace("\r\n", "\n")
+    for match in clean.HIDDEN.finditer(text):
+        kind = "bidi" if clean.has_bidi(match[0]) else "ctl"
+        parts.append(escape(text[end : match.start()]))
+        parts.append(Markup('<span class="{}">{}</span>').format(kind, clean.written_out(match[0])))
+        end = match.end()
+    return Markup("").join([*parts, escape(text[end:])])
+
+
+def log_href(path: str) -> str:
+    """Return the relative address of a log, or an empty string for a path that leaves the run directory."""
+    parts = path.split("/")
+    if not path or path.startswith("/") or ".." in parts or "\\" in path:
+        return ""
+    return "./" + quote(path.encode("utf-8", "replace"), safe="/")
+
+
+def _diff(text: str) -> Markup:
+    # A unified diff, one element a line, so that added and removed lines can be told by colour besides their sign.
+    kinds = {"+": "add", "-": "del", "@": "hunk"}
+    lines = clean.capped_lines(text).split("\n")
+    line = Markup('<span class="{}">{}</span>')
+    return Markup("\n").join(line.format(kinds.get(text[:1], "same"), show(text)) for text in lines)
+
+
+def _when(started: str) -> str:
+    try:
+        return datetime.fromisoformat(started).strftime("%-d %B %Y, %H:%M UTC")
+    except ValueError:
+        return started
+
+
+def _split_item(text: str) -> tuple[str, str]:
+    # "stage: what" or "file:12: what": the name of the thing is set apart from what is said about it.
+    match = re.match(r"(\S+?): (.*)", text, re.DOTALL)
+    return (match[1], match[2]) if match else ("", text)

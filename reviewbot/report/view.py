@@ -1,0 +1,247 @@
+"""What a reader wants to know of a Report, in the order in which they ask: the material of HTML, mail and terminal.
+
+In: a Report. Out: the answer (what breaks, what holds, what could not be told), cases in groups, findings sorted by
+whether they count. Pure; foreign text is still as it came, each renderer makes it safe for its medium.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from reviewbot.model import ApplyState, Blame, Case, Finding, Origin, Report, StageResult, Status, VerdictKind
+from reviewbot.report.clean import count
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+_ORDER = {Status.FAIL: 0, Status.ERROR: 1, Status.WARN: 2, Status.SKIP: 3, Status.PASS: 4}
+_PREPARE = frozenset({"intake", "base", "apply", "configure"})
+_NO_ANSWER = {
+    ApplyState.DOES_NOT_APPLY: "The series does not apply, so nothing was tested.",
+    ApplyState.ALREADY_MERGED: "The series is already in this tree.",
+    ApplyState.INCOMPLETE: "The series is incomplete and could not be applied, so nothing was tested.",
+    ApplyState.BLOCKED: "The series needs a prerequisite that is not there, so nothing was tested.",
+    ApplyState.OTHER_PROJECT: "The series is for another project, so nothing was tested.",
+    ApplyState.MALFORMED: "The patch text is damaged, so nothing was tested.",
+    ApplyState.HOSTILE: "The patch was refused as hostile, so nothing was tested.",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Item:
+    """One line of the answer. stage is the index of the stage that tells more, or -1."""
+
+    text: str
+    status: Status
+    stage: int = -1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """The answer of a run: one sentence, then what stands behind it."""
+
+    headline: str
+    breaks: tuple[Item, ...]
+    doubts: tuple[Item, ...]
+    holds: tuple[Item, ...]
+    untold: tuple[Item, ...]
+    elsewhere: tuple[Item, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Group:
+    """Cases whose names begin alike, the ones to look at first; tally is (status on patched, how many)."""
+
+    name: str
+    cases: tuple[Case, ...]
+    tally: tuple[tuple[Status, int], ...]
+
+    @property
+    def quiet(self) -> bool:
+        """True when every case passed or was skipped."""
+        return all(status in (Status.PASS, Status.SKIP) for status, _ in self.tally)
+
+
+def answer(report: Report) -> Answer:
+    """Return the answer; every list is complete and in the order of the stages."""
+    stages = list(enumerate(report.stages))
+    return Answer(
+        headline=headline(report),
+        breaks=tuple(item for i, s in stages for item in _breaks(i, s)),
+        doubts=tuple(item for i, s in stages for item in _doubts(i, s)),
+        holds=tuple(item for i, s in stages for item in _holds(i, s)),
+        untold=(*(item for i, s in stages for item in _untold(i, s)), *_unseen(report)),
+        elsewhere=tuple(item for i, s in stages for item in _elsewhere(i, s)),
+    )
+
+
+def headline(report: Report) -> str:
+    """Return the verdict as one plain sentence."""
+    if report.verdict is VerdictKind.PASS:
+        return "Nothing that this series breaks was found."
+    if report.verdict is VerdictKind.WARN:
+        return "Nothing is known to break; a reader should look at something."
+    if report.verdict is VerdictKind.FAIL:
+        return f"This series breaks {_broken_things(report.stages)}."
+    if report.apply is not None and not report.apply.applied:
+        return _NO_ANSWER[report.apply.state]
+    if not report.run.finished:
+        stopped = report.run.stopped_by
+        return f"No answer: the run was stopped by {stopped}." if stopped else "No answer yet: the run is unfinished."
+    return "No answer: what was asked for could not be tested."
+
+
+def series_name(report: Report) -> str:
+    """Return revision and part of the series: ``v2, patch 3 of 8``, ``v1, 4 patches``; empty without a series."""
+    if report.series is None:
+        return ""
+    given, total = len(report.series.patches), report.series.total
+    if given == 1 and total > 1:
+        part = f"patch {report.series.patches[0].number} of {total}"
+    elif report.series.missing:
+        part = f"{given} of {total} patches"
+    else:
+        part = count(given, "patch", "patches")
+    return f"v{report.series.revision}, {part}"
+
+
+def groups(cases: Iterable[Case]) -> tuple[Group, ...]:
+    """Return the cases grouped by the first part of their names (up to ``.``, ``/`` or ``:``), failing groups first."""
+    by_name: dict[str, list[Case]] = {}
+    for case in cases:
+        by_name.setdefault(_group_name(case.name), []).append(case)
+    made = [_group(name, members) for name, members in by_name.items()]
+    return tuple(sorted(made, key=lambda g: _rank(g.cases[0])))
+
+
+def to_look_at(stage: StageResult) -> tuple[Case, ...]:
+    """Return the cases that neither passed nor were skipped, and those that count first."""
+    return tuple(sorted((c for c in stage.cases if c.patched not in (Status.PASS, Status.SKIP)), key=_rank))
+
+
+def counted(stage: StageResult) -> tuple[Finding, ...]:
+    """Return the findings to look at: introduced or flaky, and of the series or nobody known; failing ones first."""
+    return tuple(sorted((f for f in stage.findings if _ours(f)), key=lambda f: (not f.counts, _ORDER[f.severity])))
+
+
+def uncounted(stage: StageResult) -> tuple[Finding, ...]:
+    """Return the other findings: pre-existing, fixed, or of a prerequisite."""
+    return tuple(f for f in stage.findings if not _ours(f))
+
+
+def place(finding: Finding) -> str:
+    """Return ``file:line`` as far as it is known."""
+    return f"{finding.file}:{finding.line}" if finding.file and finding.line else finding.file
+
+
+def repeats(case: Case) -> str:
+    """Return ``2 of 2 runs`` for a case that was repeated on patched; empty otherwise."""
+    return f"{case.failures} of {case.runs} runs" if case.runs > 1 else ""
+
+
+def attribution(thing: Case | Finding) -> str:
+    """Return in a word or two whose a case or finding is: ``introduced``, ``pre-existing``, ``from a prerequisite``."""
+    if thing.origin is Origin.INTRODUCED and thing.blame is not Blame.SERIES:
+        return {Blame.PREREQUISITE: "from a prerequisite", Blame.BASE: "from base"}.get(thing.blame, "origin unknown")
+    return thing.origin.value if thing.origin else ""
+
+
+def _ours(finding: Finding) -> bool:
+    seen = finding.origin in (Origin.INTRODUCED, Origin.FLAKY)
+    return seen and finding.blame in (Blame.SERIES, Blame.UNKNOWN)
+
+
+def _rank(case: Case) -> tuple[bool, int]:
+    return (not case.counts, _ORDER[case.patched])
+
+
+def _group_name(name: str) -> str:
+    cut = min((i for i in (name.find(c) for c in "./:") if i > 0), default=0)
+    return name[:cut]
+
+
+def _group(name: str, members: list[Case]) -> Group:
+    tally = Counter(case.patched for case in members)
+    return Group(
+        name=name,
+        cases=tuple(sorted(members, key=_rank)),
+        tally=tuple(sorted(tally.items(), key=lambda pair: _ORDER[pair[0]])),
+    )
+
+
+def _broken_things(stages: tuple[StageResult, ...]) -> str:
+    broken = [s for s in stages if s.status is Status.FAIL or any(_breaks(0, s))]
+    words = []
+    for stage in broken:
+        failing = sum(case.counts for case in stage.cases)
+        words.append(count(failing, "test case") if failing else f"the {stage.stage}")
+    return " and ".join(words[-2:]) if len(words) <= 2 else f"{', '.join(words[:-1])} and {words[-1]}"
+
+
+def _breaks(index: int, stage: StageResult) -> Iterable[Item]:
+    findings = [f for f in stage.findings if f.counts and f.severity is Status.FAIL]
+    cases = [c for c in stage.cases if c.counts]
+    for finding in findings:
+        where = place(finding)
+        yield Item(text=f"{where}: {finding.title}" if where else finding.title, status=Status.FAIL, stage=index)
+    for case in cases:
+        yield Item(text=f"{case.name}: {case.reason}" if case.reason else case.name, status=Status.FAIL, stage=index)
+    if stage.status is Status.FAIL and not findings and not cases:
+        yield Item(text=f"{stage.stage}: {stage.summary}", status=Status.FAIL, stage=index)
+
+
+def _doubts(index: int, stage: StageResult) -> Iterable[Item]:
+    findings = [
+        f for f in counted(stage) if not (f.counts and f.severity is Status.FAIL) and f.severity is not Status.PASS
+    ]
+    cases = [c for c in to_look_at(stage) if not c.counts and attribution(c) in ("", "flaky", "origin unknown")]
+    cases = [c for c in cases if c.patched is not Status.ERROR]
+    for finding in findings:
+        where = place(finding)
+        yield Item(text=f"{where}: {finding.title}" if where else finding.title, status=Status.WARN, stage=index)
+    for case in cases:
+        why = " ".join(word for word in (attribution(case), repeats(case)) if word)
+        yield Item(text=f"{case.name}: {why or case.reason}", status=Status.WARN, stage=index)
+    if stage.status is Status.WARN and not findings and not cases:
+        yield Item(text=f"{stage.stage}: {stage.summary}", status=Status.WARN, stage=index)
+
+
+def _holds(index: int, stage: StageResult) -> Iterable[Item]:
+    passed = sum(c.patched is Status.PASS for c in stage.cases)
+    if stage.cases and passed and stage.status is not Status.PASS:
+        text = f"{stage.stage}: {passed:,} of {count(len(stage.cases), 'case')} pass on patched"
+        yield Item(text=text, status=Status.PASS, stage=index)
+    elif stage.status is Status.PASS and stage.stage not in _PREPARE:
+        yield Item(text=f"{stage.stage}: {stage.summary}", status=Status.PASS, stage=index)
+
+
+def _untold(index: int, stage: StageResult) -> Iterable[Item]:
+    if stage.status in (Status.SKIP, Status.ERROR):
+        what = "was skipped" if stage.status is Status.SKIP else "did not finish"
+        yield Item(text=f"{stage.stage} {what}: {stage.summary}", status=stage.status, stage=index)
+    unheard = Counter((c.patched, c.reason) for c in stage.cases if c.patched in (Status.SKIP, Status.ERROR))
+    for (status, reason), number in unheard.items():
+        what = "skipped" if status is Status.SKIP else "without a result"
+        text = f"{stage.stage}: {count(number, 'case')} {what}{': ' + reason if reason else ''}"
+        yield Item(text=text, status=status, stage=index)
+
+
+def _unseen(report: Report) -> Iterable[Item]:
+    if report.series is not None and report.series.missing:
+        yield Item(
+            text=f"Patches {report.series.missing_ranges} of {report.series.total} were not given", status=Status.SKIP
+        )
+    if not report.run.finished:
+        yield Item(text="The run is unfinished: stages that are not listed have not run", status=Status.ERROR)
+    if report.base is not None and not report.base.verified:
+        text = "The base has no history: that its commit is the one the author used cannot be checked"
+        yield Item(text=text, status=Status.SKIP)
+
+
+def _elsewhere(index: int, stage: StageResult) -> Iterable[Item]:
+    others: list[Case | Finding] = [*uncounted(stage), *(c for c in to_look_at(stage) if not c.counts)]
+    for words, number in Counter(attribution(thing) for thing in others).items():
+        if words not in ("", "flaky", "origin unknown", "introduced"):
+            yield Item(text=f"{stage.stage}: {number:,} {words}", status=Status.SKIP, stage=index)

@@ -1,0 +1,233 @@
+"""index.html: what a reader finds in it, that foreign text stays text, and how a browser shows it."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from dataclasses import replace
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from reviewbot.report.html import log_href, render_html, show
+from reviewbot.tests import samples
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from playwright.sync_api import Browser, Page
+
+SAMPLES = samples.every()
+PAGES = {name: render_html(report) for name, report in SAMPLES.items()}
+
+
+def plain(page: str) -> str:
+    """Return the page's text without elements, white space as single spaces."""
+    return " ".join(re.sub(r"<[^>]*>", " ", page.partition("<main>")[2]).split())
+
+
+@pytest.mark.parametrize(
+    ("name", "headline"),
+    [
+        ("passing", "Nothing that this series breaks was found."),
+        ("incomplete_warn", "Nothing is known to break; a reader should look at something."),
+        ("failing_cases", "This series breaks 3 test cases."),
+        ("build_error", "This series breaks the build."),
+        ("panic", "This series breaks the boot."),
+        ("does_not_apply", "The series does not apply, so nothing was tested."),
+        ("already_merged", "The series is already in this tree."),
+        ("infra_error", "No answer: what was asked for could not be tested."),
+        ("unfinished", "No answer: the run was stopped by Ctrl-C."),
+    ],
+)
+def test_the_verdict_comes_first_as_a_sentence(name: str, headline: str) -> None:
+    assert f"<h1>{headline}</h1>" in PAGES[name]
+
+
+def test_a_failing_case_has_its_excerpt_and_its_command() -> None:
+    text = plain(PAGES["failing_cases"])
+    assert "build_id_offset.with_time.size" in text
+    assert "# header.size 64, decoded 72" in text
+    assert "reviewbot selftest generate series.txt --tree demo -o selftest" in text
+    assert "2 of 2 runs" in text
+
+
+def test_prerequisites_and_missing_patches_are_shown_apart() -> None:
+    page = PAGES["passing"]
+    assert page.count("<td>prerequisite</td>") == 2
+    assert page.count("<td>series</td>") == 1
+    assert "patches 1, 2, 4-8 of 8; they were not given and are not tested" in plain(PAGES["failing_cases"])
+
+
+def test_failed_hunks_are_shown_with_the_nearest_place() -> None:
+    text = plain(PAGES["does_not_apply"])
+    assert "The nearest place is line 5,390, 94 % alike" in text
+    assert "The file has nothing that resembles what the patch expects at line 16,021" in text
+
+
+def test_a_failing_stage_is_open_and_a_passing_one_is_closed() -> None:
+    page = PAGES["failing_cases"]
+    assert re.search(r'<details class="stage fail" id="stage-\d+" open>', page)
+    assert not re.search(r'<details class="stage pass"[^>]* open>', page)
+
+
+def test_an_excerpt_is_shown_once() -> None:
+    assert PAGES["panic"].count("Kernel panic - not syncing") == 1
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_hostile_text_stays_text(name: str) -> None:
+    page = PAGES[name]
+    assert "<script" not in page
+    assert "<img" not in page
+    assert "\x1b" not in page
+    assert "\u202e" not in page
+    assert "javascript:" not in re.sub(r">[^<]*<", "><", page)
+
+
+def test_hidden_characters_are_written_out_and_bidi_is_announced() -> None:
+    page = PAGES["hostile"]
+    assert '<span class="ctl">\\x1b</span>[31mred' in page
+    assert '<span class="bidi">\\u202e</span>gnp.exe' in page
+    assert "characters that change its direction" in page
+    assert "characters that change its direction" not in PAGES["failing_cases"]
+
+
+@given(st.text(st.characters(exclude_categories=())))
+def test_any_text_is_shown_as_text(text: str) -> None:
+    shown = str(show(text))
+    assert not re.search(r"<(?!/?span\b)", shown)
+    assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]", shown)
+    shown.encode("utf-8")
+
+
+def test_a_huge_report_is_cut_and_says_so() -> None:
+    page = render_html(samples.huge())
+    assert len(page) < 2_000_000
+    assert "… and 2,626 more cases like these" in plain(page)
+    assert "… and 3,000 more cases" in plain(page)
+    assert "lines left out here" in page
+    assert "more characters" in page
+
+
+@pytest.mark.parametrize(
+    ("path", "href"),
+    [
+        ("logs/build.log", "./logs/build.log"),
+        ("logs/a b#c?.log", "./logs/a%20b%23c%3F.log"),
+        ("javascript:alert(1)", "./javascript%3Aalert%281%29"),
+        ("../x", ""),
+        ("a/../../x", ""),
+        ("/etc/passwd", ""),
+        ("", ""),
+        ("a\\b", ""),
+    ],
+)
+def test_log_links_stay_in_the_run_directory(path: str, href: str) -> None:
+    assert log_href(path) == href
+
+
+# In a browser.
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if chromium is None:
+        pytest.skip("chromium is not installed")
+    api = pytest.importorskip("playwright.sync_api")
+    with api.sync_playwright() as playwright:
+        started = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
+        yield started
+        started.close()
+
+
+class Watched:
+    """A page, and what it asked of the network and wrote to the console."""
+
+    def __init__(self, page: Page) -> None:
+        self.page = page
+        self.requests: list[str] = []
+        self.console: list[str] = []
+        page.on("request", lambda request: self.requests.append(request.url))
+        page.on("console", lambda message: self.console.append(message.text))
+        page.on("pageerror", lambda error: self.console.append(str(error)))
+        page.on("dialog", lambda dialog: self.console.append(dialog.message))
+
+
+def opened(browser: Browser, tmp_path: Path, html: str, width: int, scheme: str = "light") -> Watched:
+    file = tmp_path / "index.html"
+    file.write_text(html, encoding="utf-8")
+    page = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)  # type: ignore[arg-type]
+    watched = Watched(page)
+    page.goto(file.as_uri())
+    page.evaluate("for (const d of document.querySelectorAll('details')) d.open = true")
+    return watched
+
+
+@pytest.mark.parametrize("width", [400, 900, 1300])
+@pytest.mark.parametrize("name", PAGES)
+def test_nothing_is_loaded_nothing_complains_and_nothing_overflows(
+    browser: Browser, tmp_path: Path, name: str, width: int
+) -> None:
+    watched = opened(browser, tmp_path, PAGES[name], width)
+    assert [url for url in watched.requests if not url.startswith(("file:", "data:"))] == []
+    assert watched.console == []
+    assert watched.page.evaluate("document.documentElement.scrollWidth") <= width
+    assert watched.page.locator("script, img, iframe, object, form").count() == 0
+    watched.page.close()
+
+
+_CONTRAST = """() => {
+  const parse = c => c.match(/[\\d.]+/g).map(Number);
+  const lum = ([r, g, b]) => [r, g, b].map(v => v / 255)
+    .map(v => v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4)
+    .reduce((sum, v, i) => sum + v * [0.2126, 0.7152, 0.0722][i], 0);
+  const background = e => {
+    for (; e; e = e.parentElement) {
+      const c = parse(getComputedStyle(e).backgroundColor);
+      if (c.length === 3 || c[3] === 1) return c;
+    }
+    return [255, 255, 255];
+  };
+  const bad = [];
+  const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  while (walker.nextNode()) {
+    const e = walker.currentNode.parentElement;
+    if (!walker.currentNode.textContent.trim() || !e.checkVisibility()) continue;
+    const [a, b] = [lum(parse(getComputedStyle(e).color)), lum(background(e))];
+    const ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+    if (ratio < 4.5) bad.push(`${ratio.toFixed(2)} ${e.className} ${walker.currentNode.textContent.slice(0, 40)}`);
+  }
+  return bad;
+}"""
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("name", ["failing_cases", "incomplete_warn", "does_not_apply", "passing", "hostile"])
+def test_text_can_be_read_in_light_and_in_dark(browser: Browser, tmp_path: Path, name: str, scheme: str) -> None:
+    watched = opened(browser, tmp_path, PAGES[name], 1300, scheme)
+    assert watched.page.evaluate(_CONTRAST) == []
+    watched.page.close()
+
+
+def test_the_outline_has_no_gaps(browser: Browser, tmp_path: Path) -> None:
+    watched = opened(browser, tmp_path, PAGES["failing_cases"], 1300)
+    levels = watched.page.evaluate("[...document.querySelectorAll('h1,h2,h3,h4')].map(h => Number(h.tagName[1]))")
+    assert levels[0] == 1
+    assert levels.count(1) == 1
+    assert all(after - before <= 1 for before, after in pairwise(levels))
+    watched.page.close()
+
+
+def test_an_excerpt_that_is_too_long_scrolls_inside_its_box(browser: Browser, tmp_path: Path) -> None:
+    report = samples.panic()
+    stages = tuple(replace(s, excerpt="y" * 390 + s.excerpt) for s in report.stages)
+    watched = opened(browser, tmp_path, render_html(replace(report, stages=stages)), 400)
+    assert watched.page.evaluate("document.documentElement.scrollWidth") <= 400
+    assert watched.page.evaluate("[...document.querySelectorAll('pre')].some(p => p.scrollWidth > p.clientWidth)")
+    watched.page.close()
