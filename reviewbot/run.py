@@ -11,28 +11,23 @@ On every exit path, an exception included, each process that the program started
 from __future__ import annotations
 
 import contextlib
-import errno
 import os
-import selectors
 import shlex
 import shutil
-import signal
 import subprocess
-import threading
 import time
 import uuid
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
+from reviewbot import session
 from reviewbot.errors import InfraError
+from reviewbot.pipes import Feeder, Pump, Tail, keep, unwritable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-TAIL_BYTES = 256 * 1024
-GRACE_S = 10.0
-_MARK = "REVIEWBOT_RUN"
 # What a child may see of our environment: enough to find programs, a home, and the way to the network.
 _ALLOWED = ("PATH", "HOME", "USER", "LOGNAME", "TMPDIR", "http_proxy", "https_proxy", "no_proxy", "SSL_CERT_FILE")
 
@@ -62,24 +57,6 @@ class Completed:
     def output(self) -> str:
         """Both streams, stdout first."""
         return self.stdout + self.stderr
-
-
-class _Tail:
-    # The last TAIL_BYTES of a stream, and its way into the log file.
-    def __init__(self, log: IO[bytes] | None) -> None:
-        self._log = log
-        self._parts = bytearray()
-
-    def add(self, data: bytes) -> None:
-        self._parts += data
-        if len(self._parts) > 2 * TAIL_BYTES:
-            del self._parts[:-TAIL_BYTES]
-        if self._log is not None:
-            self._log.write(data)
-            self._log.flush()
-
-    def text(self) -> str:
-        return bytes(self._parts[-TAIL_BYTES:]).decode("utf-8", "replace")
 
 
 def shown(argv: Sequence[str], *, cwd: Path | None = None, env: Mapping[str, str] | None = None) -> str:
@@ -120,26 +97,33 @@ def run(
     log gets the command line, then both streams as they come (appended). stdin is a file, or an iterable of chunks that
     is fed through a pipe; nothing otherwise. on_output sees each chunk of either stream.
 
-    Raises InfraError when the program cannot start, or when an output file cannot be written (disk full).
+    Raises InfraError when the program cannot start, or when an output file cannot be written (disk full). What the
+    stdin iterable or on_output raises ends the program and is raised again.
     """
     mark = uuid.uuid4().hex
     started = time.monotonic()
     command = shown(argv, cwd=cwd, env=env)
     with contextlib.ExitStack() as stack:
-        sink = stack.enter_context(log.open("ab")) if log else None
-        child = _start(argv, cwd, child_environment({**(env or {}), _MARK: mark}), stdin, stack)
+        sink = _log_file(log, command, stack)
+        child = _start(argv, cwd, child_environment({**(env or {}), session.MARK: mark}), stdin, stack)
+        feeder = None if stdin is None or isinstance(stdin, Path) or not child.stdin else Feeder(child.stdin, stdin)
+        tails = (Tail(sink), Tail(sink))
+        pump = Pump(
+            zip((child.stdout, child.stderr), tails, strict=True),
+            timeout_s=timeout_s,
+            idle_timeout_s=idle_timeout_s,
+            on_output=on_output,
+        )
         try:
-            if sink:
-                sink.write(f"$ {command}\n".encode())
-            tails = (_Tail(sink), _Tail(sink))
-            if stdin is not None and not isinstance(stdin, Path):
-                threading.Thread(target=_feed, args=(child, stdin), daemon=True).start()
-            timed_out = _pump(child, tails, started, timeout_s, idle_timeout_s, on_output)
-        except OSError as error:
-            msg = f"{argv[0]}: cannot keep its output: {error.strerror or error}"
-            raise InfraError(msg) from error
+            if feeder:
+                feeder.start()
+            timed_out = pump.until(lambda: child.poll() is not None, lambda: bool(feeder and feeder.error))
         finally:
             _end(child, mark)
+            if feeder:
+                feeder.end(session.GRACE_S)
+    if feeder and feeder.error:
+        raise feeder.error
     return Completed(
         command=command,
         exit_status=child.returncode,
@@ -148,6 +132,17 @@ def run(
         duration_s=time.monotonic() - started,
         timed_out=timed_out,
     )
+
+
+def _log_file(log: Path | None, command: str, stack: contextlib.ExitStack) -> IO[bytes] | None:
+    if log is None:
+        return None
+    try:
+        sink = stack.enter_context(log.open("ab", buffering=0))
+    except OSError as error:
+        raise unwritable(log, error) from error
+    keep(sink, f"$ {command}\n".encode())
+    return sink
 
 
 def _start(
@@ -181,97 +176,9 @@ def _start(
         raise InfraError(msg) from error
 
 
-def _feed(child: subprocess.Popen[bytes], chunks: Iterable[bytes]) -> None:
-    pipe = child.stdin
-    if pipe is None:
-        return
-    with contextlib.suppress(BrokenPipeError), pipe:
-        for chunk in chunks:
-            pipe.write(chunk)
-
-
-def _pump(
-    child: subprocess.Popen[bytes],
-    tails: tuple[_Tail, _Tail],
-    started: float,
-    timeout_s: float,
-    idle_timeout_s: float | None,
-    on_output: Callable[[bytes], None] | None,
-) -> str:
-    # Read both streams until both are closed and the child has ended; return which limit passed, or "".
-    last = started
-    with selectors.DefaultSelector() as selector:
-        for stream, tail in zip((child.stdout, child.stderr), tails, strict=True):
-            if stream is not None:
-                os.set_blocking(stream.fileno(), False)
-                selector.register(stream, selectors.EVENT_READ, tail)
-        while True:
-            for key, _ in selector.select(timeout=0.25 if selector.get_map() else 0) if selector.get_map() else ():
-                data = _read(key.fd)
-                if data == b"":
-                    selector.unregister(key.fileobj)
-                elif data:
-                    last = time.monotonic()
-                    key.data.add(data)
-                    if on_output:
-                        on_output(data)
-            if child.poll() is not None and not _more(selector):
-                return ""
-            now = time.monotonic()
-            if now - started > timeout_s:
-                return "total"
-            if idle_timeout_s is not None and now - last > idle_timeout_s:
-                return "idle"
-            if not selector.get_map():
-                time.sleep(0.02)
-
-
-def _more(selector: selectors.BaseSelector) -> bool:
-    # A daemon that the program left behind may hold the pipe open for ever: only what is there now counts.
-    return bool(selector.get_map()) and bool(selector.select(timeout=0))
-
-
-def _read(fd: int) -> bytes | None:
-    try:
-        return os.read(fd, 65536)
-    except OSError as error:
-        if error.errno == errno.EAGAIN:
-            return None
-        raise
-
-
 def _end(child: subprocess.Popen[bytes], mark: str) -> None:
-    # End everything that carries our mark or belongs to the child's session, then reap the child.
-    deadline = time.monotonic() + GRACE_S
-    signalled: set[int] = set()
-    while alive := _alive(child, mark):
-        sign = signal.SIGTERM if time.monotonic() < deadline else signal.SIGKILL
-        for pid in alive:
-            if sign == signal.SIGKILL or pid not in signalled:
-                with contextlib.suppress(ProcessLookupError, PermissionError):
-                    os.kill(pid, sign)
-                signalled.add(pid)
-        time.sleep(0.02)
-        child.poll()
+    session.end(child.pid, mark, child.poll)
     child.wait()
-    for stream in (child.stdin, child.stdout, child.stderr):
+    for stream in (child.stdout, child.stderr):
         if stream is not None:
-            with contextlib.suppress(OSError):
-                stream.close()
-
-
-def _alive(child: subprocess.Popen[bytes], mark: str) -> list[int]:
-    needle = f"{_MARK}={mark}".encode()
-    found = []
-    for entry in Path("/proc").iterdir():
-        if not entry.name.isdigit():
-            continue
-        try:
-            stat = (entry / "stat").read_bytes().rsplit(b")", 1)[1].split()
-            if stat[0] in (b"Z", b"X"):
-                continue
-            if int(stat[3]) == child.pid or needle in (entry / "environ").read_bytes():
-                found.append(int(entry.name))
-        except (OSError, IndexError):
-            continue
-    return found
+            stream.close()

@@ -1,7 +1,7 @@
 """Typed calls of the git program.
 
-Every call runs with hooks, attributes files of the user, signing, autocrlf and the user's identity switched off, so that the same
-input gives the same commits on every machine (git-config(1)).
+Every call runs with hooks, attributes files of the user, signing, autocrlf and the user's identity switched off, so
+that the same input gives the same commits on every machine (git-config(1)).
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from reviewbot.errors import InfraError
 from reviewbot.run import Completed, run
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
     from pathlib import Path
 
 IDENTITY = ("reviewbot", "reviewbot@localhost")
@@ -44,11 +44,19 @@ def git(
     log: Path | None = None,
     env: Mapping[str, str] | None = None,
     stdin: Path | Iterable[bytes] | None = None,
+    on_output: Callable[[bytes], None] | None = None,
 ) -> Completed:
     """Run git in repo (a work tree or a bare repository) and return how it ended; a failure is data."""
     options = [word for key, value in _CONFIG.items() for word in ("-c", f"{key}={value}")]
     where = ["-C", str(repo)] if repo is not None else []
-    return run(["git", *where, *options, *args], timeout_s=timeout_s, log=log, env={**_ENV, **(env or {})}, stdin=stdin)
+    return run(
+        ["git", *where, *options, *args],
+        timeout_s=timeout_s,
+        log=log,
+        env={**_ENV, **(env or {})},
+        stdin=stdin,
+        on_output=on_output,
+    )
 
 
 def must(repo: Path | None, *args: str, timeout_s: float = 300, env: Mapping[str, str] | None = None) -> str:

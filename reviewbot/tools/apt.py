@@ -1,0 +1,171 @@
+"""Debian linux-source packages, from suites that the machine's own sources need not name.
+
+A private apt root in the cache (lists, package cache, sources.list, configuration) is updated and asked; the machine's
+apt is never changed, and no root is needed. The mirror, the proxy settings and the signing keys are the machine's.
+Packages are verified by apt as always. Formats: apt.conf(5), sources.list(5), apt-cache(8) madison.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from reviewbot.errors import InfraError, UsageError
+from reviewbot.run import Completed, run
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from reviewbot.tools.cache import Cache
+
+SUITES = ("bookworm", "bookworm-backports", "trixie", "trixie-backports", "sid", "experimental")
+FALLBACK_MIRROR = "http://deb.debian.org/debian"
+_KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
+_FRESH_S = 6 * 3600
+_SERIES = re.compile(r"[0-9]+\.[0-9]+")
+_VERSION = re.compile(r"[0-9][A-Za-z0-9.+~:-]*")
+# How the machine reaches the network; the rest of its apt configuration (hooks, pins, further index files) is not ours.
+_CARRIED = re.compile(
+    r"^Acquire::(https?|socks|Retries|ForceIPv[46]|Check-Valid-Until)\b.*;$", re.MULTILINE | re.IGNORECASE
+)
+
+
+def parse_request(request: str) -> tuple[str, str]:
+    """Split ``7.2`` or ``7.2=7.2.9-1~bpo13+1`` into series and version (empty when none); UsageError otherwise."""
+    series, equals, version = request.partition("=")
+    if not _SERIES.fullmatch(series) or bool(equals) != bool(version) or (version and not _VERSION.fullmatch(version)):
+        msg = f"{request!r} is not a Debian kernel: expected a series like 7.2, or 7.2=VERSION"
+        raise UsageError(msg)
+    return series, version
+
+
+def available_debian(cache: Cache, series: str, *, refresh: bool = False) -> tuple[str, ...]:
+    """Return the versions of linux-source-SERIES that the mirror has, newest first; empty when it has none.
+
+    The package lists are fetched when they are older than six hours, or when refresh is set.
+    """
+    parse_request(series)
+    _update(cache, refresh=refresh)
+    done = _apt(cache, "apt-cache", "madison", f"linux-source-{series}")
+    versions = [line.split("|")[1].strip() for line in done.stdout.splitlines() if line.count("|") >= 2]
+    return tuple(dict.fromkeys(versions))
+
+
+def available_series(cache: Cache) -> tuple[str, ...]:
+    """Return the kernel series of which the mirror has a linux-source package, newest first (``("7.3", "7.2")``)."""
+    _update(cache, refresh=False)
+    names = _apt(cache, "apt-cache", "pkgnames", "linux-source-").stdout.split()
+    found = [name.removeprefix("linux-source-") for name in names]
+    return tuple(sorted((s for s in found if _SERIES.fullmatch(s)), key=_numbers, reverse=True))
+
+
+def nearest(versions: Sequence[str], wanted: str) -> str:
+    """Return the version that is nearest to wanted; versions are newest first, and not empty.
+
+    Nearest by upstream version, part by part (7.2.9 is nearer to 7.2.11 than 7.3.0 is); of equals the newest. A release
+    candidate is before its release.
+    """
+    target = _numbers(wanted)
+    return min(versions, key=lambda v: [abs(a - b) for a, b in zip(_numbers(v), target, strict=True)])
+
+
+def download(cache: Cache, series: str, version: str, directory: Path) -> Path:
+    """Fetch one linux-source package into the empty directory and return the .deb; InfraError when that fails."""
+    done = _apt(
+        cache, "apt-get", "--quiet", "download", f"linux-source-{series}={version}", cwd=directory, timeout_s=3600
+    )
+    debs = list(directory.glob("*.deb"))
+    if not done.ok or not debs:
+        msg = f"download of linux-source-{series} {version}: {_why(done)}"
+        raise InfraError(msg)
+    return debs[0]
+
+
+def source_tarball(deb: Path, directory: Path) -> Path:
+    """Unpack a linux-source package into directory and return the tarball that it holds.
+
+    Raises UsageError when the package holds none.
+    """
+    done = run(["dpkg-deb", "--extract", str(deb), str(directory)], timeout_s=600)
+    if not done.ok:
+        msg = f"{deb.name}: {_why(done)}"
+        raise InfraError(msg)
+    tarballs = sorted(directory.glob("usr/src/linux-source-*.tar.*"))
+    if not tarballs:
+        msg = f"{deb.name}: holds no usr/src/linux-source-*.tar.*"
+        raise UsageError(msg)
+    return tarballs[0]
+
+
+def _numbers(version: str) -> tuple[int, int, int, int]:
+    # (7, 2, 9, 0) of 7.2.9-1; the last number is negative for a release candidate.
+    match = re.match(r"(?:\d+:)?(\d+)\.(\d+)(?:\.(\d+))?(?:~rc(\d+))?", version)
+    if match is None:
+        return 0, 0, 0, 0
+    major, minor, patch, candidate = match.groups()
+    return int(major), int(minor), int(patch or 0), int(candidate) - 1000 if candidate else 0
+
+
+def _update(cache: Cache, *, refresh: bool) -> None:
+    # Some suites exist only for a while: a failed suite does not matter as long as any list has come.
+    root = cache.dir("apt")
+    stamp = root / "updated"
+    with cache.lock("apt"):
+        if not refresh and stamp.exists() and time.time() - stamp.stat().st_mtime < _FRESH_S:
+            return
+        _configure(cache)
+        done = _apt(cache, "apt-get", "--quiet", "update", timeout_s=900)
+        if not any(cache.dir("apt", "state", "lists").glob("*_Packages*")):
+            msg = f"package lists of Debian: {_why(done)}"
+            raise InfraError(msg)
+        stamp.touch()
+
+
+def _configure(cache: Cache) -> None:
+    root = cache.dir("apt")
+    for part in ("state/lists/partial", "cache/archives/partial", "etc/parts"):
+        cache.dir("apt", *part.split("/"))
+    (root / "state/status").touch()
+    signed = f"[signed-by={_KEYRING}] " if _KEYRING.exists() else ""
+    mirror = _mirror()
+    (root / "etc/sources.list").write_text("".join(f"deb {signed}{mirror} {suite} main\n" for suite in SUITES))
+    carried = _CARRIED.finditer(run(["apt-config", "dump"], timeout_s=60).stdout)
+    own = {
+        "Dir::Etc::main": "/dev/null",
+        "Dir::Etc::parts": root / "etc/parts",
+        "Dir::Etc::sourcelist": root / "etc/sources.list",
+        "Dir::Etc::sourceparts": root / "etc/parts",
+        "Dir::Etc::preferences": "/dev/null",
+        "Dir::Etc::preferencesparts": root / "etc/parts",
+        "Dir::State": root / "state",
+        "Dir::State::status": root / "state/status",
+        "Dir::Cache": root / "cache",
+        "APT::Sandbox::User": "root",
+        "Acquire::Languages": "none",
+        "Acquire::Retries": "2",
+        "Acquire::GzipIndexes": "true",
+        "Acquire::CompressionTypes::Order::": "gz",
+    }
+    lines = [f'{key} "{value}";' for key, value in own.items()] + [match[0] for match in carried]
+    (root / "apt.conf").write_text("\n".join(lines) + "\n")
+
+
+def _mirror() -> str:
+    # The archive that the machine itself uses; not its security archive, which has no backports.
+    done = run(["apt-get", "indextargets", "--format", "$(ORIGIN)|$(LABEL)|$(REPO_URI)"], timeout_s=60)
+    rows = [line.split("|", 2) for line in done.stdout.splitlines() if line.count("|") >= 2]
+    debian = [uri for origin, label, uri in rows if origin == "Debian" and "Security" not in label]
+    likely = [uri for _, _, uri in rows if uri.rstrip("/").endswith("/debian")]
+    return next(iter([*debian, *likely]), FALLBACK_MIRROR).rstrip("/")
+
+
+def _apt(cache: Cache, program: str, *args: str, cwd: Path | None = None, timeout_s: float = 120) -> Completed:
+    config = {"APT_CONFIG": str(cache.dir("apt") / "apt.conf")}
+    return run([program, *args], timeout_s=timeout_s, cwd=cwd, env=config)
+
+
+def _why(done: Completed) -> str:
+    errors = [line for line in done.stderr.splitlines() if line.startswith(("E:", "dpkg-deb: error"))]
+    return (errors or done.stderr.strip().splitlines() or [f"exit status {done.exit_status}"])[-1]
