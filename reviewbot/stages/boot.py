@@ -78,7 +78,10 @@ def _judge(boots: list[Boot], findings: tuple[Finding, ...]) -> tuple[Status, st
     new = [f for f in findings if f.counts]
     if new:
         return Status.FAIL, f"patched boots, but its console has: {new[0].title}"
-    return Status.PASS, f"base and patched boot ({boots[0].duration_s:.1f} s and {last.duration_s:.1f} s), nothing new on the console"
+    return (
+        Status.PASS,
+        f"base and patched boot ({boots[0].duration_s:.1f} s and {last.duration_s:.1f} s), nothing new on the console",
+    )
 
 
 def splat_findings(base_console: str, patched_console: str) -> tuple[Finding, ...]:

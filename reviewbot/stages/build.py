@@ -156,7 +156,9 @@ def _base_broken(base: Attempt, log: Log) -> StageResult:
     return StageResult(
         stage="build",
         status=Status.ERROR,
-        summary=f"the machine failed: {problem}" if problem else f"base is broken, it does not build: {_first_error(base)}",
+        summary=f"the machine failed: {problem}"
+        if problem
+        else f"base is broken, it does not build: {_first_error(base)}",
         findings=tuple(_finding(d, Origin.PRE_EXISTING, Blame.BASE) for d in base.diagnostics if d.kind == "error"),
         excerpt=_error_excerpt(base),
         commands=(base.done.command,) if base.done else (),
