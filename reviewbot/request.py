@@ -1,0 +1,30 @@
+"""What the user asked of a review, checked as far as it can be without the tree."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """One review. source is a path, or "-" for stdin (then stdin holds its bytes).
+
+    out is the directory of this run (made when needed); None puts it below reports/. every asks for the tests of
+    every sample type. stages ends the run after the named stage when it is not empty. command is what the user typed.
+    """
+
+    source: str
+    tree: str
+    stdin: bytes | None = None
+    base: str = ""
+    prerequisites: tuple[str, ...] = ()
+    fragments: tuple[str, ...] = ()
+    out: Path | None = None
+    every: bool = False
+    coverage: bool = False
+    boot_timeout_s: float = 600
+    command: str = ""
