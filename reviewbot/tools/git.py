@@ -70,3 +70,23 @@ def must(repo: Path | None, *args: str, timeout_s: float = 300, env: Mapping[str
         msg = f"git {args[0]}: {first}"
         raise InfraError(msg)
     return done.stdout.rstrip("\n")
+
+
+def git_bytes(
+    repo: Path | None,
+    *args: str,
+    timeout_s: float = 300,
+    env: Mapping[str, str] | None = None,
+    stdin: Path | Iterable[bytes] | None = None,
+) -> bytes:
+    """Run git where only a broken machine or repository can make it fail; return all of its output, unbounded.
+
+    Raises InfraError with git's own first error line.
+    """
+    chunks: list[bytes] = []
+    done = git(repo, *args, timeout_s=timeout_s, env=env, stdin=stdin, on_output=chunks.append)
+    if not done.ok:
+        first = (done.stderr.strip().splitlines() or [f"exit status {done.exit_status}"])[0]
+        msg = f"git {args[0]}: {first}"
+        raise InfraError(msg)
+    return b"".join(chunks)

@@ -1,0 +1,78 @@
+"""Why a patch does not apply: each hunk that found no place, with the nearest one and what differs.
+
+In: the files of the patch and the files' texts at that point. Out: HunkFailures, none for a hunk that fits.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from reviewbot.model import HunkFailure
+from reviewbot.parse.locate import locate
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from reviewbot.parse.diff import FileDiff, Hunk
+
+MAX_FAILURES = 50
+_EXPECTED_CHARS = 4000
+
+
+def diagnose(patch: str, files: Sequence[FileDiff], contents: Mapping[str, str]) -> tuple[HunkFailure, ...]:
+    """Return the hunks of patch (its subject) that find no place in contents (path to text): MAX_FAILURES at most."""
+    found: list[HunkFailure] = []
+    for file in files:
+        found += _file(patch, file, contents)
+        if len(found) >= MAX_FAILURES:
+            break
+    return tuple(found[:MAX_FAILURES])
+
+
+def _file(patch: str, file: FileDiff, contents: Mapping[str, str]) -> list[HunkFailure]:
+    name = file.old or file.new
+    if file.status == "created":
+        if file.new in contents:
+            return [_whole(patch, file, "the patch creates this file, but it exists")]
+        return []
+    if name not in contents:
+        return [_whole(patch, file, "the file does not exist")]
+    lines = contents[name].split("\n")
+    failures = []
+    for number, hunk in enumerate(file.hunks, 1):
+        place = locate(hunk, lines)
+        if not place.exact:
+            failures.append(
+                HunkFailure(
+                    patch=patch,
+                    file=name,
+                    hunk=number,
+                    header=hunk.header,
+                    line=hunk.old_start,
+                    expected=_expected(hunk),
+                    nearest=place.text,
+                    nearest_line=place.line,
+                    similarity=place.similarity,
+                    difference=place.difference,
+                    reason=place.reason,
+                )
+            )
+    return failures
+
+
+def _whole(patch: str, file: FileDiff, reason: str) -> HunkFailure:
+    first = file.hunks[0] if file.hunks else None
+    return HunkFailure(
+        patch=patch,
+        file=file.old or file.new,
+        hunk=1,
+        header=first.header if first else "",
+        line=first.old_start if first else 0,
+        expected=_expected(first) if first else "",
+        reason=reason,
+    )
+
+
+def _expected(hunk: Hunk) -> str:
+    text = "\n".join(hunk.side("-"))
+    return text if len(text) <= _EXPECTED_CHARS else text[:_EXPECTED_CHARS] + "\n…"

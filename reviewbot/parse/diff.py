@@ -1,0 +1,333 @@
+"""Text that holds a diff to its files and hunks, by the hunk headers' counts as `git apply` reads it.
+
+In: text with LF line ends. Out: a ParsedDiff: the diff alone (commentary and signature left out), one FileDiff a file,
+and Problems with their line. Accepted: `git diff` with any prefixes, quilt and plain unified diffs, binary patches,
+renames, copies, mode changes, empty files. Combined diffs and counts that do not fit are problems, never exceptions.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+_HUNK = re.compile(r"@@ -(\d{1,9})(?:,(\d{1,9}))? \+(\d{1,9})(?:,(\d{1,9}))? @@(.*)")
+_EXTENDED = re.compile(
+    r"(old mode|new mode|deleted file mode|new file mode|copy from|copy to|rename from|rename to|similarity index|"
+    r"dissimilarity index|index) (.*)"
+)
+_ESCAPES = {"a": 7, "b": 8, "t": 9, "n": 10, "v": 11, "f": 12, "r": 13, '"': 34, "\\": 92}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hunk:
+    """One hunk; lines keep their sign. line is that of the header in the diff text, 1-based."""
+
+    header: str
+    old_start: int
+    old_count: int
+    new_start: int
+    new_count: int
+    lines: tuple[str, ...]
+    line: int
+
+    def side(self, sign: str) -> tuple[str, ...]:
+        """Return the text before (sign "-") or after ("+") the hunk, without signs; an empty line is context."""
+        return tuple(entry[1:] for entry in self.lines if entry == "" or entry[0] in (" ", sign))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileDiff:
+    """One file of a diff; old or new is empty for a file that is created or deleted.
+
+    prefixless tells that the names have no a/ and b/ in front (``git diff --no-prefix``).
+    """
+
+    old: str
+    new: str
+    hunks: tuple[Hunk, ...] = ()
+    old_mode: str = ""
+    new_mode: str = ""
+    old_blob: str = ""
+    new_blob: str = ""
+    status: str = "changed"
+    binary: bool = False
+    prefixless: bool = False
+    line: int = 0
+
+    @property
+    def path(self) -> str:
+        """The name after the change, or before it for a deletion."""
+        return self.new or self.old
+
+    def lines(self, sign: str) -> tuple[str, ...]:
+        """Return the added ("+") or removed ("-") lines, without signs."""
+        return tuple(entry[1:] for hunk in self.hunks for entry in hunk.lines if entry[:1] == sign)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Problem:
+    """Why the text is no diff that can be applied; line is 1-based in the diff."""
+
+    text: str
+    line: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ParsedDiff:
+    """The diff of one patch. text is what git is given."""
+
+    text: str = ""
+    files: tuple[FileDiff, ...] = ()
+    problems: tuple[Problem, ...] = ()
+
+
+def unquote(path: str) -> str:
+    """Return the path of a C-quoted name, or the name itself when it is not quoted."""
+    if len(path) < 2 or path[0] != '"' or path[-1] != '"':
+        return path
+    out = bytearray()
+    for match in re.finditer(r"\\([0-3][0-7]{2})|\\(.)|([^\\]+)", path[1:-1]):
+        if match[1]:
+            out.append(int(match[1], 8))
+        elif match[2]:
+            out += bytes([_ESCAPES[match[2]]]) if match[2] in _ESCAPES else match[2].encode()
+        else:
+            out += match[3].encode("utf-8", "surrogatepass")
+    return out.decode("utf-8", "replace")
+
+
+def starts_diff(lines: list[str], index: int) -> bool:
+    """Tell whether a file's diff starts at this line, by git's rules: indented or quoted diffs do not count."""
+    line = lines[index]
+    if line.startswith(("diff --git ", "diff --cc ", "diff --combined ")):
+        return True
+    return (
+        line.startswith("--- ")
+        and index + 2 < len(lines)
+        and lines[index + 1].startswith("+++ ")
+        and lines[index + 2].startswith("@@ -")
+    )
+
+
+def parse_diff(text: str) -> ParsedDiff:
+    """Return the files of the diff in text, and what is wrong with it."""
+    return _Parser(text).parse()
+
+
+@dataclass(slots=True)
+class _Entry:
+    line: int
+    git: bool
+    names: tuple[str, str] = ("", "")
+    old: str | None = None
+    new: str | None = None
+    extended: dict[str, str] = field(default_factory=dict)
+    hunks: list[Hunk] = field(default_factory=list)
+    binary: bool = False
+
+
+class _Parser:
+    def __init__(self, text: str) -> None:
+        self.lines = text.split("\n")
+        if self.lines and self.lines[-1] == "":
+            self.lines.pop()
+        self.at = 0
+        self.kept: list[str] = []
+        self.files: list[FileDiff] = []
+        self.problems: list[Problem] = []
+
+    def parse(self) -> ParsedDiff:
+        while self.at < len(self.lines):
+            if not starts_diff(self.lines, self.at):
+                self._between()
+            elif self.lines[self.at].startswith(("diff --cc ", "diff --combined ")):
+                self._combined()
+            else:
+                self._file()
+        text = "".join(f"{line}\n" for line in self.kept)
+        return ParsedDiff(text=text, files=tuple(self.files), problems=tuple(self.problems))
+
+    def _problem(self, text: str, line: int | None = None) -> None:
+        self.problems.append(Problem(text=text, line=line or len(self.kept) + 1))
+
+    def _take(self) -> str:
+        line = self.lines[self.at]
+        self.kept.append(line)
+        self.at += 1
+        return line
+
+    def _between(self) -> None:
+        # Commentary, the signature, footers: git passes over them, except over hunks that belong to no file.
+        if _HUNK.match(self.lines[self.at]):
+            self._problem("hunk without a file header")
+            self._take()
+        else:
+            self.at += 1
+
+    def _combined(self) -> None:
+        self._problem("combined (merge) diffs cannot be applied")
+        name = self.lines[self.at].split(" ", 2)[2]
+        self._take()
+        self.files.append(FileDiff(old=unquote(name), new=unquote(name), status="combined", line=len(self.kept)))
+        while self.at < len(self.lines) and not starts_diff(self.lines, self.at):
+            self._take()
+
+    def _file(self) -> None:
+        entry = _Entry(line=len(self.kept) + 1, git=self.lines[self.at].startswith("diff --git "))
+        if entry.git:
+            entry.names = _git_names(self._take()[len("diff --git ") :])
+            self._extended(entry)
+        if self._names_follow():
+            entry.old = self._take()[4:]
+            entry.new = self._take()[4:]
+        while self.at < len(self.lines) and (match := _HUNK.match(self.lines[self.at])):
+            self._hunk(entry, match)
+        finished = _finish(entry)
+        if not (finished.old or finished.new):
+            self._problem("file without a name", entry.line)
+        elif not (entry.hunks or entry.binary or entry.extended.keys() - {"index"}):
+            self._problem(f"{finished.path}: no hunk after the file header", entry.line)
+        self.files.append(finished)
+
+    def _names_follow(self) -> bool:
+        return (
+            self.at + 1 < len(self.lines)
+            and self.lines[self.at].startswith("--- ")
+            and self.lines[self.at + 1].startswith("+++ ")
+        )
+
+    def _extended(self, entry: _Entry) -> None:
+        while self.at < len(self.lines):
+            line = self.lines[self.at]
+            if match := _EXTENDED.fullmatch(line):
+                entry.extended[match[1]] = match[2]
+            elif line.startswith("GIT binary patch"):
+                entry.binary = True
+                self._take()
+                self._binary()
+                return
+            elif line.startswith("Binary files ") and line.endswith(" differ"):
+                entry.binary = True
+                self._problem("the patch has no content for a binary file")
+                self._take()
+                return
+            else:
+                return
+            self._take()
+
+    def _binary(self) -> None:
+        # literal or delta, base85 lines, an empty line; then the same again for the way back.
+        while self.at < len(self.lines) and re.match(r"(literal|delta) \d+$", self.lines[self.at]):
+            while self.at < len(self.lines) and self.lines[self.at].strip():
+                self._take()
+            if self.at < len(self.lines):
+                self._take()
+
+    def _hunk(self, entry: _Entry, match: re.Match[str]) -> None:
+        old_left = int(match[2] if match[2] is not None else 1)
+        new_left = int(match[4] if match[4] is not None else 1)
+        counts = (old_left, new_left)
+        at = len(self.kept) + 1
+        header = self._take()
+        body: list[str] = []
+        while (old_left or new_left) and self.at < len(self.lines):
+            line = self.lines[self.at]
+            sign = line[:1]
+            if sign not in ("", " ", "+", "-", "\\"):
+                break
+            if sign in ("", " ", "-"):
+                old_left -= 1
+            if sign in ("", " ", "+"):
+                new_left -= 1
+            body.append(self._take())
+            if old_left < 0 or new_left < 0:
+                break
+        if self.at < len(self.lines) and self.lines[self.at].startswith("\\ "):
+            body.append(self._take())
+        if old_left or new_left:
+            self._short(counts, body)
+        entry.hunks.append(
+            Hunk(
+                header=header,
+                old_start=int(match[1]),
+                old_count=counts[0],
+                new_start=int(match[3]),
+                new_count=counts[1],
+                lines=tuple(body),
+                line=at,
+            )
+        )
+
+    def _short(self, counts: tuple[int, int], body: list[str]) -> None:
+        line = self.lines[self.at] if self.at < len(self.lines) else ""
+        if self.at >= len(self.lines):
+            why = "the patch is cut off"
+        elif line[:1] not in ("", " ", "+", "-", "\\", "@", "d"):
+            why = f"a line that is no diff line, {line[:40]!r}: wrapped by the mail program, or edited by hand"
+        else:
+            why = "the counts in the hunk header are wrong"
+        old = sum(1 for entry in body if entry[:1] in ("", " ", "-"))
+        new = sum(1 for entry in body if entry[:1] in ("", " ", "+"))
+        self._problem(f"the hunk header says -{counts[0]} +{counts[1]} lines, there are -{old} +{new}: {why}")
+
+
+def _git_names(rest: str) -> tuple[str, str]:
+    # "a/x b/x": both names are the same but for the prefix, which finds the middle even when they hold spaces.
+    if rest.startswith('"'):
+        end = re.match(r'"(?:[^"\\]|\\.)*"', rest)
+        if end:
+            return unquote(end[0]), unquote(rest[end.end() + 1 :])
+    if rest.endswith('"') and ' "' in rest:
+        left, _, right = rest.partition(' "')
+        return left, unquote('"' + right)
+    middle = len(rest) // 2
+    left, right = rest[:middle], rest[middle + 1 :]
+    if rest[middle : middle + 1] == " " and (left == right or _strip(left) == _strip(right)):
+        return left, right
+    left, _, right = rest.partition(" ")
+    return left, right
+
+
+def _strip(name: str, *, prefixless: bool = False) -> str:
+    return name if prefixless else name.partition("/")[2]
+
+
+def _clean(name: str) -> str:
+    # A timestamp or a lone tab may follow the name.
+    return unquote(name if name.startswith('"') else name.partition("\t")[0].rstrip("\r"))
+
+
+def _finish(entry: _Entry) -> FileDiff:
+    extended = entry.extended
+    old_name, new_name = (_clean(entry.old or ""), _clean(entry.new or ""))
+    created = "new file mode" in extended or old_name == "/dev/null"
+    deleted = "deleted file mode" in extended or new_name == "/dev/null"
+    prefixless = entry.git and entry.names[0] == entry.names[1]
+    old = _strip(entry.names[0] if old_name in ("", "/dev/null") else old_name, prefixless=prefixless)
+    new = _strip(entry.names[1] if new_name in ("", "/dev/null") else new_name, prefixless=prefixless)
+    old, new, status = _moved(extended, old, new, "changed")
+    # Outside the tree whatever -p1 would make of it.
+    if (new_name or entry.names[1]).startswith("/") and new_name != "/dev/null":
+        new = new_name or entry.names[1]
+    blobs = re.match(r"([0-9a-f]+)\.\.([0-9a-f]+)(?: (\d+))?", extended.get("index", ""))
+    mode = (blobs[3] or "") if blobs else ""
+    return FileDiff(
+        old="" if created else old,
+        new="" if deleted else new,
+        hunks=tuple(entry.hunks),
+        old_mode=extended.get("old mode") or extended.get("deleted file mode") or mode,
+        new_mode=extended.get("new mode") or extended.get("new file mode") or mode,
+        old_blob=blobs[1] if blobs else "",
+        new_blob=blobs[2] if blobs else "",
+        status="created" if created else "deleted" if deleted else status,
+        binary=entry.binary,
+        prefixless=prefixless,
+        line=entry.line,
+    )
+
+
+def _moved(extended: dict[str, str], old: str, new: str, status: str) -> tuple[str, str, str]:
+    for word, name in (("rename", "renamed"), ("copy", "copied")):
+        if f"{word} to" in extended:
+            return unquote(extended.get(f"{word} from", old)), unquote(extended[f"{word} to"]), name
+    return old, new, status

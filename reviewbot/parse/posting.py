@@ -1,0 +1,264 @@
+"""Patch mails to postings (one sending of one revision), and postings to pieces of work.
+
+In: the patch and cover mails of any threads. Out: Postings, and clusters of those that are revisions of one another.
+Threads are followed through References; mails without ids are one thread of their own (files on disk).
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from reviewbot.parse.address import split_author
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Iterable, Sequence
+
+    from reviewbot.parse.patch import Mail
+
+_SAME_SENDING_S = 3600
+
+
+@dataclass(slots=True, kw_only=True)
+class Posting:
+    """One sending of one revision; total is 0 when the subjects have no numbers."""
+
+    revision: int
+    total: int
+    resend: bool
+    thread: int
+    order: int
+    cover: Mail | None = None
+    patches: list[Mail] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    keep_order: bool = False
+
+    @property
+    def mails(self) -> list[Mail]:
+        """Cover letter and patches."""
+        return [*([self.cover] if self.cover else []), *self.patches]
+
+    @property
+    def sent(self) -> float:
+        """When its last mail was sent, in seconds since the epoch."""
+        return max((m.sent for m in self.mails), default=0)
+
+    @property
+    def rank(self) -> tuple[int, bool, float, int]:
+        """What decides among postings of one piece of work; the greatest is reviewed."""
+        return (self.revision, self.resend, self.sent, self.order)
+
+    @property
+    def contents(self) -> tuple[str, ...]:
+        """The diffs, in order: equal for a resend that changes nothing."""
+        return tuple(m.patch.diff for m in self.ordered())
+
+    @property
+    def complete(self) -> bool:
+        """True when every numbered patch is there."""
+        return len({m.subject.number for m in self.patches}) >= self.total
+
+    def ordered(self) -> list[Mail]:
+        """Return the patches in the order in which they are applied."""
+        return list(self.patches) if self.keep_order else sorted(self.patches, key=lambda m: m.subject.number)
+
+    def replies_to_older(self, others: Sequence[Posting]) -> bool:
+        """Tell whether it was sent into the thread of an older revision."""
+        return any(p.thread == self.thread and p.revision < self.revision for p in others)
+
+
+def collect(mails: Sequence[Mail], *, one_series: bool = False) -> list[Posting]:
+    """Return the postings that patch and cover mails make up, in the order of their first mail."""
+    threads = _threads(mails)
+    if one_series or (mails and not any(m.patch.msgid for m in mails) and _plain_run(mails)):
+        return _single(mails)
+    covers = _covers(mails, threads)
+    table: dict[Hashable, Posting] = {}
+    for order, mail in enumerate(mails):
+        key = _key(mail, threads[order], covers)
+        posting = table.get(key)
+        if posting is None:
+            posting = Posting(
+                revision=mail.subject.revision,
+                total=mail.subject.total,
+                resend=mail.subject.resend,
+                thread=threads[order],
+                order=order,
+            )
+            table[key] = posting
+        _add(posting, mail)
+    return _joined(list(table.values()))
+
+
+def _plain_run(mails: Sequence[Mail]) -> bool:
+    # Output of `git format-patch -N` or quilt: no numbers, no ids, one order.
+    return not any(m.subject.numbered for m in mails)
+
+
+def _single(mails: Sequence[Mail]) -> list[Posting]:
+    if not mails:
+        return []
+    patches = [m for m in mails if m.kind == "patch"]
+    numbers = [m.subject.number for m in patches]
+    numbered = all(m.subject.numbered for m in patches) and len(set(numbers)) == len(numbers)
+    total = max((m.subject.total for m in patches), default=0) if numbered else 0
+    posting = Posting(
+        revision=max(m.subject.revision for m in mails),
+        total=total,
+        resend=False,
+        thread=0,
+        order=0,
+        cover=next((m for m in mails if m.kind == "cover"), None),
+        patches=patches,
+        keep_order=not numbered,
+    )
+    return [posting]
+
+
+def _key(mail: Mail, thread: int, covers: dict[Hashable, set[str]]) -> Hashable:
+    subject = mail.subject
+    if not subject.numbered:
+        return (thread, subject.revision, 0, subject.resend, _sender(mail), _plain(subject.title))
+    key = (thread, subject.revision, subject.total, subject.resend)
+    ids = covers.get(key, set())
+    if len(ids) < 2:
+        return key
+    # Two series with the same numbers in one thread: each patch belongs to the cover letter that it answers.
+    own = mail.patch.msgid if mail.kind == "cover" else next((p for p in reversed(mail.parents) if p in ids), "")
+    return (*key, own)
+
+
+def _covers(mails: Sequence[Mail], threads: Sequence[int]) -> dict[Hashable, set[str]]:
+    found: dict[Hashable, set[str]] = defaultdict(set)
+    for mail, thread in zip(mails, threads, strict=True):
+        if mail.kind == "cover":
+            key = (thread, mail.subject.revision, mail.subject.total, mail.subject.resend)
+            found[key].add(mail.patch.msgid)
+    return found
+
+
+def _add(posting: Posting, mail: Mail) -> None:
+    if mail.kind == "cover":
+        posting.cover = posting.cover or mail
+        return
+    same = next((m for m in posting.patches if m.subject.number == mail.subject.number), None)
+    if same is None:
+        posting.patches.append(mail)
+        return
+    label = f"{mail.subject.number}/{mail.subject.total}" if mail.subject.numbered else mail.subject.title
+    if same.patch.diff == mail.patch.diff:
+        posting.notes.append(f"{label} came twice with the same content")
+        return
+    newer = max(same, mail, key=lambda m: m.sent)
+    posting.patches[posting.patches.index(same)] = newer
+    posting.notes.append(f"{label} came twice with different content: the newer one is taken")
+
+
+def _joined(postings: list[Posting]) -> list[Posting]:
+    # Numbered patches that were sent without threading: same sender, revision and total, within an hour.
+    loose: dict[Hashable, Posting] = {}
+    out: list[Posting] = []
+    for posting in postings:
+        if not posting.total or posting.complete:
+            out.append(posting)
+            continue
+        lead = posting.mails[0]
+        key = (_sender(lead), posting.revision, posting.total, posting.resend)
+        other = loose.get(key)
+        if other and abs(other.mails[-1].sent - lead.sent) <= _SAME_SENDING_S and _disjoint(other, posting):
+            for mail in posting.mails:
+                _add(other, mail)
+            continue
+        loose[key] = posting
+        out.append(posting)
+    return out
+
+
+def _disjoint(one: Posting, two: Posting) -> bool:
+    return not {m.subject.number for m in one.mails} & {m.subject.number for m in two.mails}
+
+
+def clusters(postings: Sequence[Posting]) -> list[list[Posting]]:
+    """Return the postings that are revisions of one another, together."""
+    groups = _Union(len(postings))
+    names: dict[Hashable, int] = {}
+    for index, posting in enumerate(postings):
+        for name in _names(posting):
+            if name in names:
+                groups.join(names[name], index)
+            else:
+                names[name] = index
+    for index, posting in enumerate(postings):
+        _join_partial(index, posting, postings, groups)
+    table: dict[int, list[Posting]] = defaultdict(list)
+    for index, posting in enumerate(postings):
+        table[groups.root(index)].append(posting)
+    return list(table.values())
+
+
+def _names(posting: Posting) -> Iterable[Hashable]:
+    # What two revisions of one piece of work share: a change-id, or the title in one thread or from one sender.
+    for mail in posting.mails[:2]:
+        if found := re.search(
+            r"^change-id:[ \t]*([\w.+-]{3,200})[ \t]*$", mail.patch.message + "\n" + mail.below, re.MULTILINE
+        ):
+            yield ("change", found[1])
+    lead = posting.cover or (posting.ordered()[0] if posting.patches else None)
+    if lead is not None:
+        title = _plain(lead.subject.title)
+        yield ("title", _sender(lead), title, lead.kind)
+        yield ("thread", posting.thread, title)
+
+
+def _join_partial(index: int, posting: Posting, postings: Sequence[Posting], groups: _Union) -> None:
+    titles = {_plain(m.subject.title) for m in posting.patches}
+    for other_index, other in enumerate(postings[:index]):
+        if other.thread != posting.thread or other.revision == posting.revision:
+            continue
+        shared = titles & {_plain(m.subject.title) for m in other.patches}
+        if shared and (len(shared) * 2 >= min(len(titles), len(other.patches)) or posting.total == other.total):
+            groups.join(other_index, index)
+
+
+def _sender(mail: Mail) -> str:
+    name, address = split_author(mail.patch.author)
+    return (address or name).lower()
+
+
+def _plain(title: str) -> str:
+    return re.sub(r"\W+", " ", title.lower()).strip()
+
+
+class _Union:
+    def __init__(self, size: int) -> None:
+        self._up = list(range(size))
+
+    def root(self, index: int) -> int:
+        while self._up[index] != index:
+            self._up[index] = self._up[self._up[index]]
+            index = self._up[index]
+        return index
+
+    def join(self, one: int, two: int) -> None:
+        first, second = sorted((self.root(one), self.root(two)))
+        self._up[second] = first
+
+
+def _threads(mails: Sequence[Mail]) -> list[int]:
+    groups = _Union(len(mails))
+    known: dict[str, int] = {}
+    local = -1
+    for index, mail in enumerate(mails):
+        ids = [*mail.parents, *([mail.patch.msgid] if mail.patch.msgid else [])]
+        if not ids:
+            if local >= 0:
+                groups.join(local, index)
+            local = index if local < 0 else local
+        for one in ids:
+            if one in known:
+                groups.join(known[one], index)
+            else:
+                known[one] = index
+    return [groups.root(i) for i in range(len(mails))]

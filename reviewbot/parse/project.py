@@ -1,0 +1,55 @@
+"""Is a series for the kernel at all? The lists carry patches for xfstests, iproute2, nft and others.
+
+In: a series, and the top-level names of the tree. Out: the name of the other project, or an empty string.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable
+
+    from reviewbot.model import Series
+
+# Words that the lists put into subject brackets for user-space projects.
+_PROJECTS = re.compile(
+    r"(xfstests|fstests|xfsprogs|xfs-?dump|e2fsprogs|btrfs-progs|f2fs-tools|exfatprogs|erofs-utils|nfs-utils|cifs-utils|"
+    r"iproute2?(-next)?|ethtool|iputils|nft|nftables|libnftnl|libmnl|iptables|ipset|conntrack(-tools)?|libnetfilter_\w+|"
+    r"blktests|blktrace|nvme-cli|libnvme|multipath(-tools)?|dm-?utils|lvm2|mdadm|util-linux|fio|liburing|ndctl|"
+    r"kvm-unit-tests|kvmtool|qemu|libvirt|edk2|u-boot|opensbi|barebox|bluez|ell|iwd|hostapd|wireless-regdb|linux-firmware|"
+    r"ima-evm-utils|keyutils|selinux|setools|audit-userspace|auditd|libseccomp|ltp|igt(-gpu-tools)?|i-g-t|mesa|libdrm|"
+    r"dwarves|pahole|bpftool-mirror|libbpf|trace-cmd|libtracefs|libtraceevent|rt-tests|rtla-user|kmod|kexec-tools|crash-utility|"
+    r"man-pages|b4|dtc|dt-schema|devicetree-specification|v4l-utils|libcamera|alsa-\w+|tpm2-tss|criu|smatch|sparse|coccinelle|"
+    r"buildroot|yocto|oe-core|meta-\w+|openembedded|pm-graph|mmc-utils|mtd-utils|can-utils|lksctp-tools|rdma-core|perftest)"
+    r"(-next|-dev|-devel)?",
+    re.IGNORECASE,
+)
+
+
+def other_project(series: Series, existing: Collection[str], top_level: Collection[str]) -> str:
+    """Return the project that the series is for when it is not this tree's, else an empty string.
+
+    existing are the touched paths that the tree has; top_level the names in its root. Without a telling subject word,
+    only a series that touches nothing known, in folders that the tree does not have, is taken for another project's.
+    """
+    for word in series.prefixes:
+        if _PROJECTS.fullmatch(word) and not existing:
+            return word
+    files = [path for patch in series.patches for path in patch.files]
+    if files and not existing and not any(_top(path) in top_level for path in files if "/" in path):
+        if all("/" not in path for path in files) and any(path in top_level for path in files):
+            return ""
+        return "another project (no file and no folder that it names is in the tree)"
+    return ""
+
+
+def _top(path: str) -> str:
+    return path.partition("/")[0]
+
+
+def touched(series: Series) -> Iterable[str]:
+    """Yield the paths that the patches of the series name."""
+    for patch in series.patches:
+        yield from patch.files

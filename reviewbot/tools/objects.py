@@ -1,0 +1,91 @@
+"""Objects of a git repository, read in one go through `git cat-file --batch`: no name from a patch is ever an argument.
+
+In: a repository and object names (`COMMIT:path`, hashes). Out: bytes, or tree entries.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from reviewbot.errors import InfraError
+from reviewbot.tools.git import git_bytes
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class TreeEntry:
+    """One entry of a git tree: mode ("100644", "120000", "040000", …) and object id."""
+
+    mode: str
+    oid: str
+
+
+@dataclass(frozen=True, slots=True)
+class GitObject:
+    """One object: id, type, and its bytes."""
+
+    oid: str
+    kind: str
+    data: bytes
+
+
+def read_objects(repo: Path, names: Sequence[str]) -> list[GitObject | None]:
+    """Return the object of each name, None for one that the repository does not have.
+
+    A name with a line break has no object. Raises InfraError when git itself fails.
+    """
+    asked = [(i, name) for i, name in enumerate(names) if "\n" not in name]
+    found: list[GitObject | None] = [None] * len(names)
+    if not asked:
+        return found
+    request = "".join(f"{name}\n" for _, name in asked).encode("utf-8", "surrogateescape")
+    data = git_bytes(repo, "cat-file", "--batch", stdin=[request])
+    at = 0
+    for index, name in asked:
+        end = data.find(b"\n", at)
+        if end < 0:
+            msg = "git cat-file: its output ends early"
+            raise InfraError(msg)
+        words = data[at:end].split(b" ")
+        at = end + 1
+        # "NAME missing", and NAME may hold blanks.
+        if (
+            words[-1] in (b"missing", b"ambiguous")
+            or len(words) < 3
+            or name.encode("utf-8", "surrogateescape") == data[at:end]
+        ):
+            continue
+        size = int(words[2])
+        found[index] = GitObject(words[0].decode(), words[1].decode(), data[at : at + size])
+        at += size + 1
+    return found
+
+
+def tree_entries(repo: Path, commit: str, paths: Iterable[str]) -> dict[str, TreeEntry]:
+    """Return the entries that a commit has for the paths; what it does not have is left out."""
+    wanted = {path for path in paths if path}
+    folders = sorted({path.rpartition("/")[0] for path in wanted})
+    names = [f"{commit}:{folder}" if folder else f"{commit}^{{tree}}" for folder in folders]
+    found: dict[str, TreeEntry] = {}
+    for folder, tree in zip(folders, read_objects(repo, names), strict=True):
+        if tree is None or tree.kind != "tree":
+            continue
+        for name, entry in _entries(tree.data, len(tree.oid) // 2):
+            path = f"{folder}/{name}" if folder else name
+            if path in wanted:
+                found[path] = entry
+    return found
+
+
+def _entries(data: bytes, oid_size: int) -> Iterable[tuple[str, TreeEntry]]:
+    at = 0
+    while at < len(data):
+        end = data.index(b"\0", at)
+        mode, _, name = data[at:end].partition(b" ")
+        oid = data[end + 1 : end + 1 + oid_size]
+        yield name.decode("utf-8", "surrogateescape"), TreeEntry(mode.decode().zfill(6), oid.hex())
+        at = end + 1 + oid_size
