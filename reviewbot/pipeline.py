@@ -39,7 +39,7 @@ from reviewbot.stages.build import Kernels, build
 from reviewbot.stages.check import check
 from reviewbot.stages.configure import DEFAULT_FRAGMENTS, configure, load_fragments
 from reviewbot.stages.intake import intake
-from reviewbot.stages.selftest import selftest
+from reviewbot.stages.selftest import Bench, selftest
 from reviewbot.tools.guest import prepare_root
 from reviewbot.tools.kernel import Builder
 from reviewbot.tools.make import Compiler, Make, compiler
@@ -48,20 +48,19 @@ from reviewbot.tools.vng import Machine, has_kvm
 from reviewbot.verdict import judge
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
+    from reviewbot.stages.configure import Fragments
     from reviewbot.progress import Progress
     from reviewbot.request import Request
     from reviewbot.tools.cache import Cache
 
 T = TypeVar("T")
 STAGES = ("intake", "base", "apply", "check", "configure", "build", "boot", "selftest")
-# Why a stage that follows an unanswered question does not run.
-_NEEDS = {"check": "apply", "configure": "apply", "build": "configure", "boot": "build", "selftest": "boot"}
 
 
 class _Stop(Exception):  # noqa: N818 - control flow of this module, not an error
-    """The stages that remain cannot run; reason is what their SKIP says."""
+    """The stages that remain cannot run; its text is what their SKIP says."""
 
 
 @dataclass(slots=True)
@@ -71,6 +70,7 @@ class Run:
     request: Request
     cache: Cache
     progress: Progress
+    timings: Timings
     started: float = field(default_factory=time.monotonic)
     stamp: datetime = field(default_factory=lambda: datetime.now(UTC))
     out: Path = field(default_factory=Path)
@@ -82,9 +82,7 @@ class Run:
 
     def report(self, *, finished: bool = False, stopped_by: str = "") -> Report:
         """Return the report of what is known so far."""
-        verdict = judge(
-            self.stages, self.applied, series=self.series, finished=finished, stopped_by=stopped_by
-        )
+        verdict = judge(self.stages, self.applied, series=self.series, finished=finished, stopped_by=stopped_by)
         run = RunInfo(
             version=__version__,
             started=self.stamp.isoformat(timespec="seconds"),
@@ -104,12 +102,71 @@ class Run:
             stages=tuple(self.stages),
         )
 
+    def timed(self, name: str, work: Callable[[], Outcome[T]]) -> Outcome[T]:
+        """Run one stage with progress; its result gets the time that it took, and an InfraError becomes ERROR."""
+        self.progress.start(name, self.timings.estimate(name))
+        started = time.monotonic()
+        try:
+            outcome = work()
+        except InfraError as error:
+            result = StageResult(stage=name, status=Status.ERROR, summary=f"the machine failed: {error}")
+            outcome = Outcome(result=result)
+        spent = time.monotonic() - started
+        outcome = replace(outcome, result=replace(outcome.result, duration_s=spent))
+        self.progress.finish(outcome.result)
+        self.timings.remember(outcome.result)
+        return outcome
+
+    def stage(self, name: str, work: Callable[[], Outcome[T]]) -> T | None:
+        """Run one stage, keep its result, save the report, and return the stage's value."""
+        outcome = self.timed(name, work)
+        self.stages.append(outcome.result)
+        self.save()
+        return outcome.value
+
+    def must_be_fine(self, name: str) -> None:
+        """Stop the run when the stage that just ran did not finish."""
+        if self.stages[-1].status in (Status.ERROR, Status.FAIL, Status.SKIP):
+            msg = f"not run: {name} did not finish"
+            raise _Stop(msg)
+
+    def skip_rest(self, reason: str) -> None:
+        """Give each stage that did not come to its turn a SKIP that says why."""
+        there = {s.stage for s in self.stages}
+        for name in STAGES:
+            if name not in there:
+                result = StageResult(stage=name, status=Status.SKIP, summary=reason)
+                self.progress.finish(result)
+                self.stages.append(result)
+
     def save(self, *, finished: bool = False, stopped_by: str = "") -> Report:
         """Write results.json and index.html by atomic rename, and return what they hold."""
         report = self.report(finished=finished, stopped_by=stopped_by)
         for name, text in (("results.json", render_json(report)), ("index.html", render_html(report))):
             write_atomically(self.out / name, text)
         return report
+
+
+class Timings:
+    """How long each stage took when it last passed on a tree; for the estimate on the terminal, in seconds."""
+
+    def __init__(self, cache: Cache, tree: str) -> None:
+        self._path = cache.dir("timings") / f"{tree}.json"
+        try:
+            self._known = {str(k): float(v) for k, v in json.loads(self._path.read_text()).items()}
+        except (OSError, ValueError, AttributeError):
+            self._known = {}
+
+    def estimate(self, stage: str) -> float | None:
+        """Return the seconds that the stage took last, or None."""
+        return self._known.get(stage)
+
+    def remember(self, result: StageResult) -> None:
+        """Keep the time of a stage that ran to its end."""
+        if result.status in (Status.PASS, Status.WARN, Status.FAIL):
+            self._known[result.stage] = result.duration_s
+            with contextlib.suppress(OSError):
+                self._path.write_text(json.dumps(self._known))
 
 
 def write_atomically(path: Path, text: str) -> None:
@@ -128,30 +185,31 @@ def write_atomically(path: Path, text: str) -> None:
 def review(request: Request, cache: Cache, progress: Progress) -> tuple[Report, Path]:
     """Run a review and return its report and the directory that holds it.
 
-    Raises UsageError before anything is written when the request cannot be used.
+    Raises UsageError, before anything is written, when the request cannot be used.
     """
-    run = Run(request=request, cache=cache, progress=progress)
+    run = Run(request=request, cache=cache, progress=progress, timings=Timings(cache, request.tree))
     tree = get_tree(cache, request.tree)
     fragments = load_fragments(request.fragments or DEFAULT_FRAGMENTS)
-    first = _timed(run, "intake", lambda: intake(request.source, stdin=request.stdin))
+    read = run.timed("intake", lambda: intake(request.source, stdin=request.stdin))
+    if read.value is None:
+        raise UsageError(f"{request.source}: {read.result.summary}")  # noqa: TRY003, EM102 - the stage's own words
+    series = read.value
     prerequisites = [_prerequisite(path) for path in request.prerequisites]
-    if first.value is None:
-        msg = first.result.summary
-        raise UsageError(msg)
-    run.series = first.value
-    run.out = _run_dir(request, run.series, run.stamp)
-    with _kept_timings(run):
-        _record(run, first.result)
-        try:
-            _after_intake(run, tree, prerequisites, fragments)
-        except _Stop as stop:
-            _skip_rest(run, str(stop))
-        except KeyboardInterrupt:
-            return run.save(stopped_by="Ctrl-C (SIGINT)"), run.out
-        except BaseException:
-            run.save(stopped_by="a bug in reviewbot")
-            raise
-        return run.save(finished=True), run.out
+    chosen = run.timed(
+        "base", lambda: choose_base(tree.repo, tree.name, series, rev=request.base, describe=tree.describe)
+    )
+    run.series, run.base, run.out = series, chosen.value, _run_dir(request, series, run.stamp)
+    run.stages += [read.result, chosen.result]
+    try:
+        _after_base(run, tree, prerequisites, fragments)
+    except _Stop as stop:
+        run.skip_rest(str(stop))
+    except KeyboardInterrupt:
+        return run.save(stopped_by="Ctrl-C"), run.out
+    except BaseException:
+        run.save(stopped_by="a bug in reviewbot")
+        raise
+    return run.save(finished=True), run.out
 
 
 def _prerequisite(path: str) -> Series:
@@ -162,52 +220,107 @@ def _prerequisite(path: str) -> Series:
     return outcome.value
 
 
-def _after_intake(run: Run, tree: Tree, prerequisites: list[Series], fragments: Fragments) -> None:
-    series = run.series
-    assert series is not None  # noqa: S101 - review() has set it
-    run.machine += [("machine", f"{platform.machine()}, {len(os.sched_getaffinity(0))} CPUs"), ("KVM", "yes" if has_kvm() else "no, emulated (TCG)")]
+def _run_dir(request: Request, series: Series, stamp: datetime) -> Path:
+    out = request.out or Path("reports") / series.slug / f"{stamp:%Y%m%d-%H%M%S}"
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        probe = out / ".writable"
+        probe.touch()
+        probe.unlink()
+    except OSError as error:
+        msg = f"--out {out}: {error.strerror}"
+        raise UsageError(msg) from error
+    return out.absolute()
+
+
+def _after_base(run: Run, tree: Tree, prerequisites: list[Series], fragments: Fragments) -> None:
+    series, base = run.series, run.base
+    if series is None or base is None:
+        msg = "the tree has no commit to test on"
+        raise _Stop(msg)
+    scratch = run.cache.dir("scratch", f"{run.stamp:%Y%m%d-%H%M%S}-{os.getpid()}")
+    run.machine += [
+        ("machine", f"{platform.machine()}, {len(os.sched_getaffinity(0))} CPUs"),
+        ("KVM", "yes" if has_kvm() else "no, emulated (TCG)"),
+    ]
     with source_lock(run.cache, tree.name):
-        run.base = _stage(
-            run, "base", lambda: choose_base(tree.repo, tree.name, series, rev=run.request.base, describe=tree.describe)
-        )
-        base = _must(run.base, "base")
-        scratch = run.cache.dir("scratch")
-        run.applied = _stage(
-            run,
+        run.applied = run.stage(
             "apply",
             lambda: apply(tree.repo, base, series, prerequisites, scratch=scratch, log=run.out / "apply.log"),
         )
-        applied = _must(run.applied, "apply")
+        applied = _must(run.applied, "the series was not applied")
         run.save()
-        if applied.state is ApplyState.ALREADY_MERGED:
+        if applied.applied:
+            run.stage(
+                "check",
+                lambda: check(
+                    tree.repo,
+                    applied.tip_commit,
+                    applied,
+                    series,
+                    scripts=scratch,
+                    log=run.out / "check.log",
+                    scratch=scratch,
+                ),
+            )
+        elif applied.state is ApplyState.ALREADY_MERGED:
+            # What it does can still be tested: base has it.
             applied = replace(applied, base_commit=base.commit, prerequisite_commit=base.commit, tip_commit=base.commit)
-        elif not applied.applied:
-            msg = f"the series is not applied ({applied.state})"
+        else:
+            msg = f"not run: the series is not applied ({applied.state})"
             raise _Stop(msg)
-        if run.applied.applied:
-            _stage(run, "check", lambda: check(tree.repo, applied.tip_commit, applied, series, scripts=scratch, log=run.out / "check.log", scratch=scratch))
         _build_and_test(run, tree, applied, fragments)
 
 
 def _build_and_test(run: Run, tree: Tree, applied: ApplyResult, fragments: Fragments) -> None:
     tools = compiler()
-    run.machine += [("compiler", tools.version), ("linker", tools.linker), ("ccache", "yes" if tools.ccache else "no")]
-    source = worktree(run.cache, tree)
-    key = f"{fragments.key}-{tools.key}"
-    builder = _builder(run, tree, source, tools, key)
-    builder.checkout(applied.base_commit)
-    config = _stage(run, "configure", lambda: configure(builder.make, fragments, run.out))
-    _must(config, "configure")
-    kernels: Kernels = _must(_stage(run, "build", lambda: build(builder, applied, run.out)), "build")
+    run.machine += [("compiler", tools.version), ("linker", tools.linker), ("ccache", tools.ccache or "no")]
+    builder = _builder(run, tree, tools, fragments)
+    run.stage("configure", lambda: configure(builder, applied.base_commit, fragments, run.out))
+    run.must_be_fine("configure")
+    kernels: Kernels = _must(run.stage("build", lambda: build(builder, applied, run.out)), "not run: no kernel to boot")
     machine = Machine(cache=run.cache, root=prepare_root(run.cache), timeout_s=run.request.boot_timeout_s)
     job = run.cache.dir("jobs", f"{run.stamp:%Y%m%d-%H%M%S}-{os.getpid()}")
     consoles: Consoles = _must(
-        _stage(run, "boot", lambda: boot(machine, kernels.base, kernels.patched, job, run.out)), "boot"
+        run.stage("boot", lambda: boot(machine, kernels.base, kernels.patched, job, run.out)),
+        "not run: base and patched have to boot first",
     )
-    _stage(
-        run,
+    run.stage(
         "selftest",
         lambda: selftest(
-            machine, builder, kernels, applied, tree.repo, consoles, job=job, run_dir=run.out, every=run.request.every
+            Bench(
+                machine=machine,
+                builder=builder,
+                job=job,
+                run_dir=run.out,
+                note=lambda t: run.progress.note("selftest", t),
+            ),
+            kernels,
+            applied,
+            tree.repo,
+            consoles,
+            every=run.request.every,
         ),
     )
+
+
+def _builder(run: Run, tree: Tree, tools: Compiler, fragments: Fragments) -> Builder:
+    key = f"{fragments.key}-{tools.key}"
+    make = Make(
+        source=worktree(run.cache, tree),
+        build=run.cache.dir("builds", tree.name, key),
+        compiler=tools,
+        ccache_dir=run.cache.dir("ccache"),
+        log=run.out / "build.log",
+    )
+    return Builder(
+        make=make,
+        store=run.cache.dir("artefacts", tree.name, key),
+        on_progress=lambda text: run.progress.note("build", text),
+    )
+
+
+def _must(value: T | None, reason: str) -> T:
+    if value is None:
+        raise _Stop(reason)
+    return value

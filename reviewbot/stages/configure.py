@@ -20,7 +20,7 @@ from reviewbot.resources import data_dir
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from reviewbot.tools.make import Make
+    from reviewbot.tools.kernel import Builder
 
 DEFAULT_FRAGMENTS = ("boot", "perf", "bpf", "tracing")
 
@@ -57,8 +57,10 @@ def load_fragments(names: Sequence[str]) -> Fragments:
     return Fragments(names=tuple(names), text="\n".join(texts), wanted=tuple(wanted.values()))
 
 
-def configure(make: Make, fragments: Fragments, run_dir: Path) -> Outcome[Path]:
-    """Write make.build/.config from the fragments and check it; the value is the .config's path."""
+def configure(builder: Builder, base: str, fragments: Fragments, run_dir: Path) -> Outcome[Path]:
+    """Check base out, write its .config from the fragments and read it back; the value is the .config's path."""
+    make = builder.make
+    builder.checkout(base)
     merged = make.build / "reviewbot.config"
     merged.write_text("".join(f"{w.symbol}={w.value}\n" for w in fragments.wanted))
     dot_config = make.build / ".config"

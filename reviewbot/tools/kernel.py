@@ -58,7 +58,6 @@ class Builder:
     """Builds commits of one tree with one configuration; the caller holds the locks of source and build directory."""
 
     make: Make
-    config: Path
     store: Path
     on_progress: Callable[[str], None]
 

@@ -1,0 +1,260 @@
+"""Stage selftest: generate tests for the sample types of the series and run them on base and on patched.
+
+In: the two kernels, the UAPI headers of both and the series' diff. Out: a case for each test with its status on either
+kernel. What fails runs again on both before it is called introduced; where it could come from a prerequisite, it runs
+on the prerequisites' tip too. The kernel's own complaints while the tests ran count from the first time.
+"""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from reviewbot.compare import Run, compare_cases, read_program, unsettled
+from reviewbot.generate.kselftest import DIRECTORY, load_specs, programs, render_kselftest
+from reviewbot.generate.scope import Scope, find_scope
+from reviewbot.model import ApplyResult, Blame, Case, Finding, Log, Origin, Outcome, StageResult, Status
+from reviewbot.parse.dmesg import new_splats, parse_console
+from reviewbot.parse.uapi import UapiError
+from reviewbot.stages.splats import splat_finding, tail
+from reviewbot.tools.git import git, must
+from reviewbot.tools.guest import GuestTest, read_result
+from reviewbot.tools.kselftest import compile_directory, write_directory
+from reviewbot.tools.vng import Boot, Ending
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from reviewbot.stages.boot import Consoles
+    from reviewbot.stages.build import Kernels
+    from reviewbot.tools.kernel import Builder, Kernel
+    from reviewbot.tools.vng import Machine
+
+HEADER = "include/uapi/linux/perf_event.h"
+PROGRAM_TIMEOUT_S = 120
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bench:
+    """What running tests needs: the machine, a builder for the prerequisites' tip, and where things go."""
+
+    machine: Machine
+    builder: Builder
+    job: Path
+    run_dir: Path
+    note: Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Pass:
+    # One boot with all programs.
+    run: Run
+    boot: Boot
+
+
+def read_scope(repo: Path, applied: ApplyResult, *, every: bool = False) -> Scope:
+    """Return the sample types that the commits from base to tip add or touch. Raises UapiError without the header."""
+    headers = [must(repo, "show", f"{commit}:{HEADER}") for commit in (applied.base_commit, applied.tip_commit)]
+    diff = git(
+        repo,
+        *("diff", "--no-ext-diff", "--no-textconv", "--no-color", "--no-renames", "-W"),
+        *("--src-prefix=a/", "--dst-prefix=b/", applied.base_commit, applied.tip_commit),
+    )
+    return find_scope(headers[0], headers[1], diff.stdout, load_specs(), every=every)
+
+
+def selftest(
+    bench: Bench, kernels: Kernels, applied: ApplyResult, repo: Path, consoles: Consoles, *, scope: Scope | None = None
+) -> Outcome[tuple[Case, ...]]:
+    """Generate, compile and run the tests; the value is the cases."""
+    try:
+        scope = scope or read_scope(repo, applied)
+    except UapiError as error:
+        return _skipped(f"the tree's {HEADER} cannot be read: {error}")
+    if scope.empty:
+        return _skipped("the series adds and touches no perf sample type")
+    names = programs(scope, load_specs())
+    sources = bench.run_dir / "selftest" / DIRECTORY
+    write_directory(sources, render_kselftest(scope))
+    log = bench.run_dir / "selftest" / "compile.log"
+    log.unlink(missing_ok=True)
+    done = compile_directory(sources, bench.job / "programs", kernels.patched.headers, log)
+    if not done.ok:
+        return _does_not_compile(done.command, done.output)
+    return _Session(bench, kernels, applied, scope, names, consoles, done.command).outcome()
+
+
+class _Session:
+    # The boots of one stage, and what comes of them.
+    def __init__(
+        self,
+        bench: Bench,
+        kernels: Kernels,
+        applied: ApplyResult,
+        scope: Scope,
+        names: tuple[str, ...],
+        consoles: Consoles,
+        command: str,
+    ) -> None:
+        self.bench, self.kernels, self.applied, self.scope, self.names = bench, kernels, applied, scope, names
+        self.consoles = consoles
+        self.commands = [command]
+        self.logs: list[Log] = []
+        self.passes: dict[str, list[_Pass]] = {"base": [], "patched": [], "prerequisite": []}
+
+    def outcome(self) -> Outcome[tuple[Case, ...]]:
+        same = self.kernels.base.commit == self.kernels.patched.commit
+        self.boot("base", self.kernels.base, "plain" if same else "base")
+        if same:
+            self.passes["patched"] = self.passes["base"]
+        else:
+            self.boot("patched", self.kernels.patched, "patched")
+            if unsettled(self.passes["base"][0].run, self.passes["patched"][0].run):
+                self.boot("patched", self.kernels.patched, "patched")
+                self.boot("base", self.kernels.base, "base")
+        cases = self.blame(compare_cases(self.runs("base"), self.runs("patched")))
+        findings = self.findings()
+        status, summary = _judge(cases, findings, self.passes["patched"], self.names)
+        bad = [p.boot for p in self.passes["patched"] if p.boot.ending is not Ending.FINISHED]
+        result = StageResult(
+            stage="selftest",
+            status=status,
+            summary=summary,
+            findings=findings,
+            cases=cases,
+            facts=self.facts(),
+            commands=tuple(self.commands),
+            logs=tuple(self.logs),
+            excerpt=tail(bad[0].console) if bad else "",
+        )
+        return Outcome(result=result, value=cases)
+
+    def runs(self, side: str) -> list[Run]:
+        return [p.run for p in self.passes[side]]
+
+    def boot(self, side: str, kernel: Kernel, role: str) -> None:
+        """Boot kernel with every program, and read what they left."""
+        number = len(self.passes[side]) + 1
+        self.bench.note(f"{side}, run {number}")
+        share = self.bench.job / f"selftest-{side}-{number}"
+        (share / "bin").mkdir(parents=True, exist_ok=True)
+        for name in self.names:
+            shutil.copy2(self.bench.job / "programs" / name, share / "bin" / name)
+        tests = tuple(
+            GuestTest(name=n, program=n, arguments=(f"--kernel={role}",), timeout_s=PROGRAM_TIMEOUT_S)
+            for n in self.names
+        )
+        log = self.bench.run_dir / "selftest" / f"console-{side}-{number}.log"
+        boot = self.bench.machine.boot(kernel.image, share, log, tests=tests)
+        self.commands.append(boot.command)
+        self.logs.append(Log(title=f"console of {side}, run {number}", path=f"selftest/{log.name}"))
+        self.passes[side].append(_Pass(run=self.read(share, side, number), boot=boot))
+
+    def read(self, share: Path, side: str, number: int) -> Run:
+        run: Run = {}
+        for name in self.names:
+            ktap, status = read_result(share, f"{name}.ktap"), read_result(share, f"{name}.rc")
+            if ktap is not None:
+                path = self.bench.run_dir / "selftest" / f"{name}-{side}-{number}.ktap"
+                path.write_text(ktap, encoding="utf-8")
+                self.logs.append(Log(title=f"{name} on {side}, run {number}", path=f"selftest/{path.name}"))
+            errors = read_result(share, f"{name}.err") or ""
+            run |= read_program(name, ktap, status, PROGRAM_TIMEOUT_S, errors=errors)
+        return run
+
+    def blame(self, cases: tuple[Case, ...]) -> tuple[Case, ...]:
+        """Run the prerequisites' tip for what base can run and patched fails: it may be theirs."""
+        applied = self.applied
+        doubtful = {c.name for c in cases if c.counts and c.base is Status.PASS}
+        if not doubtful or applied.prerequisite_commit in ("", applied.base_commit):
+            return cases
+        self.bench.note("building the prerequisites' tip")
+        kernel = self.bench.builder.build(applied.prerequisite_commit).kernel
+        if kernel is None:
+            return cases
+        self.boot("prerequisite", kernel, "plain")
+        seen = self.passes["prerequisite"][0].run
+        theirs = {n for n in doubtful if n in seen and seen[n].status in (Status.FAIL, Status.ERROR)}
+        return tuple(
+            replace(c, blame=Blame.PREREQUISITE, reason=f"{c.reason}; fails with the prerequisites alone")
+            if c.name in theirs
+            else c
+            for c in cases
+        )
+
+    def findings(self) -> tuple[Finding, ...]:
+        """Splats of the kernels while the tests ran, and a guest that did not come to its end."""
+        base_text = "\n".join([self.consoles.base, *(p.boot.console for p in self.passes["base"])])
+        before = parse_console(base_text)
+        found: dict[object, Finding] = {}
+        for done in self.passes["patched"]:
+            splats = parse_console(done.boot.console)
+            new = {s.identity for s in new_splats(before, splats)}
+            for splat in splats:
+                origin = Origin.INTRODUCED if splat.identity in new else Origin.PRE_EXISTING
+                found.setdefault(splat.identity, splat_finding(splat, origin))
+            if done.boot.ending is not Ending.FINISHED and not any(s.fatal for s in splats):
+                found.setdefault("ending", _ending(done.boot, self.passes["base"]))
+        return tuple(found.values())
+
+    def facts(self) -> tuple[tuple[str, str], ...]:
+        types = ", ".join(f"{t.name} ({t.value:#x}): {t.why}" for t in self.scope.types)
+        endings = [
+            (f"{side}, run {n}", f"{p.boot.ending} after {p.boot.duration_s:.1f} s")
+            for side, passes in self.passes.items()
+            for n, p in enumerate(passes, 1)
+        ]
+        unverified = [("payload not verified (no spec)", ", ".join(self.scope.unverified))]
+        notes = [("note", note) for note in self.scope.notes]
+        return (("sample types", types), *(unverified if self.scope.unverified else []), *notes, *endings)
+
+
+def _judge(
+    cases: tuple[Case, ...], findings: tuple[Finding, ...], patched: list[_Pass], names: tuple[str, ...]
+) -> tuple[Status, str]:
+    count = {status: sum(1 for c in cases if c.patched is status) for status in Status}
+    bad = [c for c in cases if c.counts and c.patched is Status.FAIL]
+    lost = [c for c in cases if c.patched is Status.ERROR]
+    old = sum(1 for c in cases if c.origin is Origin.PRE_EXISTING)
+    tally = f"{len(cases)} cases of {len(names)} programs: {count[Status.PASS]} pass, {count[Status.FAIL]} fail"
+    tally += f", {count[Status.SKIP]} skipped" + (f", {old} fail on base too" if old else "")
+    broken = [f for f in findings if f.counts and f.severity is Status.FAIL]
+    if bad or broken:
+        return Status.FAIL, tally + (f"; {broken[0].title}" if broken else "")
+    if lost or any(p.boot.ending is not Ending.FINISHED for p in patched):
+        return Status.ERROR, f"{tally}, {len(lost)} without a result"
+    if not count[Status.PASS]:
+        return Status.ERROR, f"{tally}: nothing was tested"
+    if count[Status.WARN] or count[Status.FAIL]:
+        return Status.WARN, tally
+    return Status.PASS, tally
+
+
+def _ending(boot: Boot, base: list[_Pass]) -> Finding:
+    also = any(p.boot.ending is boot.ending for p in base)
+    words = {Ending.STUCK: "the guest hangs while the tests run", Ending.LOST: "the guest is lost while the tests run"}
+    return Finding(
+        title=words.get(boot.ending, f"the guest ends early: {boot.ending}"),
+        severity=Status.WARN if also else Status.FAIL,
+        origin=Origin.PRE_EXISTING if also else Origin.INTRODUCED,
+        blame=Blame.BASE if also else Blame.SERIES,
+        excerpt=tail(boot.console),
+        reproduce=boot.command,
+    )
+
+
+def _skipped(reason: str) -> Outcome[tuple[Case, ...]]:
+    return Outcome(result=StageResult(stage="selftest", status=Status.SKIP, summary=reason, required=True))
+
+
+def _does_not_compile(command: str, output: str) -> Outcome[tuple[Case, ...]]:
+    result = StageResult(
+        stage="selftest",
+        status=Status.ERROR,
+        summary="the generated tests do not compile against patched's headers",
+        commands=(command,),
+        excerpt=output[-4000:],
+    )
+    return Outcome(result=result)
