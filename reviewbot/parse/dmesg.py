@@ -29,7 +29,7 @@ _TRACE = re.compile(r"Call [Tt]race:|backtrace|<(?:TASK|IRQ|NMI)>")
 _SUFFIX = re.compile(r"\.(?:isra|constprop|part|cold|llvm)\b.*$")
 _BAR = re.compile(r"^={20,}$")
 _CUT = "------------[ cut here ]------------"
-_RCU_PLACE = re.compile(r"^(?P<file>[\w./-]+):(?P<line>\d+) (?P<what>\S.*)$")
+_RCU_PLACE = re.compile(r"^(?P<file>[\w./-]+):(?P<line>\d{1,9}) (?P<what>\S.*)$")
 _MAX_LINES = 160
 _MAX_LINES_BARE = 20  # of a report without a call trace
 _MAX_SPLATS = 500

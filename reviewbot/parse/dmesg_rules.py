@@ -14,7 +14,7 @@ import re
 from dataclasses import dataclass
 
 _SYMBOL = r"(?P<function>[A-Za-z_][\w.]*)\+0x[0-9a-f]+/0x[0-9a-f]+(?: \[\w+\])?"
-_PLACE = r"(?P<file>[\w./-]+):(?P<line>\d+)"
+_PLACE = r"(?P<file>[\w./-]+):(?P<line>\d{1,9})"
 
 
 @dataclass(frozen=True, slots=True)
