@@ -1,8 +1,8 @@
 """Cases on base against cases on patched (pure).
 
-In: what each kernel's programs reported, one or more runs of each. Out: model.Case values. The rules are DESIGN.md's:
-a failure on patched is *introduced* only against a base that can run the case and passes again, or, where base cannot run it
-(a new bit), when it fails in two of two runs; what flips is *flaky* with its k of n; what fails on base too is *pre-existing*.
+In: what each kernel's programs reported, one or more runs of each. Out: model.Case values. A failure on patched is
+*introduced* only against a base that can run the case and passes again, or, where base cannot run it (a new bit), when
+it fails in two of two runs; what flips is *flaky* with its k of n; what fails on base too is *pre-existing*.
 Absence never passes: a case that base had and patched lost, a program that ended early, an empty log.
 """
 

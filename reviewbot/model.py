@@ -135,8 +135,8 @@ class Series:
 class BaseInfo:
     """The commit that the series is tested on, and how it was chosen.
 
-    describe is a human name (``7.2.9-1~bpo13+1``, ``v7.2-rc3-12-gabcdef``). candidates says, one line each, what else was
-    tried and why it lost. verified is False for a tree without history, whose commit ids mean nothing elsewhere.
+    describe is a human name (``7.2.9-1~bpo13+1``, ``v7.2-rc3-12-gabcdef``). candidates says, one line each, what else
+    was tried and why it lost. verified is False for a tree without history, whose commit ids mean nothing elsewhere.
     """
 
     tree: str

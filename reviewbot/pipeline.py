@@ -1,8 +1,8 @@
 """Stage order, what is skipped and why; results.json and index.html are saved after every stage.
 
-In: a Request. Out: a Report, and the run directory with everything that was kept. A fault in the series is a result; an
-InfraError ends its stage as ERROR; Ctrl-C leaves a report that says how far the run came. Anything else is a bug: it is raised after the
-report was saved.
+In: a Request. Out: a Report, and the run directory with everything that was kept. A fault in the series is a result;
+an InfraError ends its stage as ERROR; Ctrl-C leaves a report that says how far the run came. Anything else is a bug: it
+is raised after the report was saved.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ from reviewbot.report.html import render_html
 from reviewbot.report.results import render_json
 from reviewbot.stages.apply import apply
 from reviewbot.stages.base import choose_base
-from reviewbot.stages.boot import Consoles, boot
-from reviewbot.stages.build import Kernels, build
+from reviewbot.stages.boot import boot
+from reviewbot.stages.build import build
 from reviewbot.stages.check import check
 from reviewbot.stages.configure import DEFAULT_FRAGMENTS, configure, load_fragments
 from reviewbot.stages.intake import intake
 from reviewbot.stages.selftest import Bench, selftest
 from reviewbot.tools.guest import prepare_root
-from reviewbot.tools.kernel import Builder
+from reviewbot.tools.kernel import Builder, Kernels
 from reviewbot.tools.make import Compiler, Make, compiler
 from reviewbot.tools.tree import Tree, get_tree, source_lock, worktree
 from reviewbot.tools.vng import Machine, has_kvm
@@ -50,9 +50,9 @@ from reviewbot.verdict import judge
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from reviewbot.stages.configure import Fragments
     from reviewbot.progress import Progress
     from reviewbot.request import Request
+    from reviewbot.stages.configure import Fragments
     from reviewbot.tools.cache import Cache
 
 T = TypeVar("T")
@@ -192,7 +192,7 @@ def review(request: Request, cache: Cache, progress: Progress) -> tuple[Report, 
     fragments = load_fragments(request.fragments or DEFAULT_FRAGMENTS)
     read = run.timed("intake", lambda: intake(request.source, stdin=request.stdin))
     if read.value is None:
-        raise UsageError(f"{request.source}: {read.result.summary}")  # noqa: TRY003, EM102 - the stage's own words
+        raise UsageError(f"{request.source}: {read.result.summary}")
     series = read.value
     prerequisites = [_prerequisite(path) for path in request.prerequisites]
     chosen = run.timed(
@@ -269,10 +269,10 @@ def _after_base(run: Run, tree: Tree, prerequisites: list[Series], fragments: Fr
         else:
             msg = f"not run: the series is not applied ({applied.state})"
             raise _Stop(msg)
-        _build_and_test(run, tree, applied, fragments)
+        _build_and_test(run, tree, series, applied, fragments)
 
 
-def _build_and_test(run: Run, tree: Tree, applied: ApplyResult, fragments: Fragments) -> None:
+def _build_and_test(run: Run, tree: Tree, series: Series, applied: ApplyResult, fragments: Fragments) -> None:
     tools = compiler()
     run.machine += [("compiler", tools.version), ("linker", tools.linker), ("ccache", tools.ccache or "no")]
     builder = _builder(run, tree, tools, fragments)
@@ -281,7 +281,7 @@ def _build_and_test(run: Run, tree: Tree, applied: ApplyResult, fragments: Fragm
     kernels: Kernels = _must(run.stage("build", lambda: build(builder, applied, run.out)), "not run: no kernel to boot")
     machine = Machine(cache=run.cache, root=prepare_root(run.cache), timeout_s=run.request.boot_timeout_s)
     job = run.cache.dir("jobs", f"{run.stamp:%Y%m%d-%H%M%S}-{os.getpid()}")
-    consoles: Consoles = _must(
+    base_console: str = _must(
         run.stage("boot", lambda: boot(machine, kernels.base, kernels.patched, job, run.out)),
         "not run: base and patched have to boot first",
     )
@@ -297,8 +297,9 @@ def _build_and_test(run: Run, tree: Tree, applied: ApplyResult, fragments: Fragm
             ),
             kernels,
             applied,
-            tree.repo,
-            consoles,
+            repo=tree.repo,
+            series=series,
+            base_console=base_console,
             every=run.request.every,
         ),
     )

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 class TapOutcome(StrEnum):
     """What one test came to on one kernel; NOT_RUN was planned and never reported."""
 
-    PASS = "pass"  # noqa: S105 - not a password
+    PASS = "pass"
     FAIL = "fail"
     SKIP = "skip"
     ERROR = "error"

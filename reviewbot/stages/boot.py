@@ -6,11 +6,10 @@ are told apart; base that does not boot says "base broken" and blames nobody.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from reviewbot.model import Blame, Finding, Log, Origin, Outcome, StageResult, Status
-from reviewbot.parse.dmesg import Splat, new_splats, parse_console
+from reviewbot.model import Finding, Log, Outcome, StageResult, Status
+from reviewbot.splats import splat_findings, tail
 from reviewbot.tools.vng import Boot, Ending, Machine
 
 if TYPE_CHECKING:
@@ -18,7 +17,6 @@ if TYPE_CHECKING:
 
     from reviewbot.tools.kernel import Kernel
 
-_TAIL_LINES = 40
 _SAYS = {
     Ending.PANIC: "panics",
     Ending.HANG: "hangs before the first command",
@@ -27,16 +25,11 @@ _SAYS = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Consoles:
-    """Console logs of the boots without tests; what base said is not new on patched."""
+def boot(machine: Machine, base: Kernel, patched: Kernel, job: Path, run_dir: Path) -> Outcome[str]:
+    """Boot both kernels without a test; the value is base's console.
 
-    base: str
-    patched: str
-
-
-def boot(machine: Machine, base: Kernel, patched: Kernel, job: Path, run_dir: Path) -> Outcome[Consoles]:
-    """Boot both kernels without a test. job is where the shares go; the consoles are kept in run_dir."""
+    job is where the shares go; the consoles are kept in run_dir. One kernel for both is booted once.
+    """
     boots = []
     for name, kernel in (("base", base), ("patched", patched)):
         share = job / f"boot-{name}"
@@ -48,7 +41,7 @@ def boot(machine: Machine, base: Kernel, patched: Kernel, job: Path, run_dir: Pa
         Log(title=f"console of {name}", path=f"console-{name}.log", size_bytes=len(b.console.encode()))
         for name, b in zip(("base", "patched"), boots, strict=False)
     )
-    findings = splat_findings(boots[0].console, boots[-1].console) if len(boots) == 2 else ()
+    findings = splat_findings([boots[0].console], [boots[-1].console]) if len(boots) == 2 else ()
     status, summary = _judge(boots, findings)
     result = StageResult(
         stage="boot",
@@ -64,7 +57,7 @@ def boot(machine: Machine, base: Kernel, patched: Kernel, job: Path, run_dir: Pa
         excerpt="" if status is Status.PASS else tail(boots[-1].console),
     )
     done = len(boots) == 2 and boots[-1].ending is Ending.FINISHED
-    return Outcome(result=result, value=Consoles(base=boots[0].console, patched=boots[1].console) if done else None)
+    return Outcome(result=result, value=boots[0].console if done else None)
 
 
 def _judge(boots: list[Boot], findings: tuple[Finding, ...]) -> tuple[Status, str]:
@@ -82,32 +75,3 @@ def _judge(boots: list[Boot], findings: tuple[Finding, ...]) -> tuple[Status, st
         Status.PASS,
         f"base and patched boot ({boots[0].duration_s:.1f} s and {last.duration_s:.1f} s), nothing new on the console",
     )
-
-
-def splat_findings(base_console: str, patched_console: str) -> tuple[Finding, ...]:
-    """Return a finding for each splat of patched: introduced when base does not show the same title."""
-    base, patched = parse_console(base_console), parse_console(patched_console)
-    new = new_splats(base, patched)
-    old = [s for s in patched if s not in new]
-    return tuple(
-        [_finding(s, Origin.INTRODUCED, Blame.SERIES) for s in new]
-        + [_finding(s, Origin.PRE_EXISTING, Blame.BASE) for s in old]
-    )
-
-
-def _finding(splat: Splat, origin: Origin, blame: Blame) -> Finding:
-    return Finding(
-        title=splat.title,
-        severity=Status.FAIL if origin is Origin.INTRODUCED else Status.PASS,
-        origin=origin,
-        blame=blame,
-        file=splat.file,
-        function=splat.function,
-        line=splat.line,
-        excerpt=splat.excerpt,
-    )
-
-
-def tail(console: str, lines: int = _TAIL_LINES) -> str:
-    """Return the last lines of a console log."""
-    return "\n".join(console.splitlines()[-lines:])

@@ -7,27 +7,19 @@ comparison with base; what the prerequisites brought along is told apart by buil
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from reviewbot.model import ApplyResult, Blame, Finding, Log, Origin, Outcome, StageResult, Status
-from reviewbot.parse.diagnostics import Comparison, Diagnostic, compare, infra_problem
+from reviewbot.parse.diagnostics import Diagnostic, compare
+from reviewbot.tools.kernel import Kernels
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from reviewbot.tools.kernel import Attempt, Builder, Kernel
+    from reviewbot.tools.kernel import Attempt, Builder
 
 EACH_PATCH_LIMIT = 20
 _EXCERPT_CHARS = 4000
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Kernels:
-    """What the build stage made; prerequisite builds the prerequisites' tip when somebody asks for it."""
-
-    base: Kernel
-    patched: Kernel
 
 
 def build(builder: Builder, applied: ApplyResult, run_dir: Path) -> Outcome[Kernels]:
@@ -41,12 +33,11 @@ def build(builder: Builder, applied: ApplyResult, run_dir: Path) -> Outcome[Kern
     seen = tuple(d for d in tip.diagnostics if _identity(d) not in {_identity(x) for x in base.diagnostics})
     before = _prerequisite_diagnostics(builder, applied) if seen or tip.kernel is None else ()
     findings = (*_findings(base, tip, before, applied), *_bisection(steps), *_not_compiled(builder, applied))
-    problem = infra_problem(tip.output) if tip.kernel is None else ""
     blamed = any(f.counts and f.severity is Status.FAIL for f in findings)
     status = Status.PASS
     if tip.kernel is None:
-        status = Status.ERROR if problem or not blamed else Status.FAIL
-        summary = f"patched does not build: {problem or _first_error(tip)}"
+        status = Status.ERROR if tip.problem or not blamed else Status.FAIL
+        summary = f"patched does not build: {tip.problem or _first_error(tip)}"
     elif any(f.counts and f.severity is not Status.PASS for f in findings):
         status = Status.FAIL if blamed else Status.WARN
         summary = "both build; the series introduces " + _amount([f for f in findings if f.counts])
@@ -88,18 +79,18 @@ def _identity(diagnostic: Diagnostic) -> object:
 def _findings(
     base: Attempt, tip: Attempt, prerequisite: tuple[Diagnostic, ...], applied: ApplyResult
 ) -> tuple[Finding, ...]:
-    comparison: Comparison = compare(base.diagnostics, tip.diagnostics)
+    introduced, pre_existing, fixed = compare(base.diagnostics, tip.diagnostics)
     known = Counter(_identity(d) for d in prerequisite)
     touched = {name for p in applied.patches for name in p.files}
     found = []
-    for diagnostic in comparison.introduced:
+    for diagnostic in introduced:
         blame = Blame.SERIES
         if known[_identity(diagnostic)] > 0:
             known[_identity(diagnostic)] -= 1
             blame = Blame.PREREQUISITE
         found.append(_finding(diagnostic, Origin.INTRODUCED, blame))
-    found += [_finding(d, Origin.PRE_EXISTING, Blame.BASE) for d in comparison.pre_existing if d.file in touched]
-    found += [_finding(d, Origin.FIXED, Blame.SERIES) for d in comparison.fixed]
+    found += [_finding(d, Origin.PRE_EXISTING, Blame.BASE) for d in pre_existing if d.file in touched]
+    found += [_finding(d, Origin.FIXED, Blame.SERIES) for d in fixed]
     return tuple(found)
 
 
@@ -152,12 +143,11 @@ def _not_compiled(builder: Builder, applied: ApplyResult) -> tuple[Finding, ...]
 
 
 def _base_broken(base: Attempt, log: Log) -> StageResult:
-    problem = infra_problem(base.output)
     return StageResult(
         stage="build",
         status=Status.ERROR,
-        summary=f"the machine failed: {problem}"
-        if problem
+        summary=f"the machine failed: {base.problem}"
+        if base.problem
         else f"base is broken, it does not build: {_first_error(base)}",
         findings=tuple(_finding(d, Origin.PRE_EXISTING, Blame.BASE) for d in base.diagnostics if d.kind == "error"),
         excerpt=_error_excerpt(base),

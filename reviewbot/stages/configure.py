@@ -1,8 +1,8 @@
 """Stage configure: fragments over allnoconfig, then every wanted symbol is read back.
 
-In: a source work tree (at base) and names of fragments in kconfigs/. Out: a .config in a build directory that
-belongs to (tree, fragments, compiler). A symbol that did not stick is an ERROR that names its unmet dependencies: what would
-be tested then is not what was asked for.
+In: a source work tree (at base) and names of fragments in kconfigs/. Out: a .config in a build directory that belongs
+to (tree, fragments, compiler). A symbol that did not stick is an ERROR that names its unmet dependencies: what would be
+tested then is not what was asked for.
 """
 
 from __future__ import annotations
@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from reviewbot.errors import UsageError
-from reviewbot.model import Finding, Log, Origin, Outcome, StageResult, Status
-from reviewbot.parse.kconfig import Wanted, missing, parse_config, parse_fragment, unmet_dependencies
+from reviewbot.model import Blame, Finding, Log, Origin, Outcome, StageResult, Status
+from reviewbot.parse.kconfig import Missing, Wanted, missing, parse_config, parse_fragment
+from reviewbot.parse.kconfig_tree import read_tree, why_not
 from reviewbot.resources import data_dir
 
 if TYPE_CHECKING:
@@ -30,7 +31,6 @@ class Fragments:
     """Kconfig fragments in order; key is a short hash of their text, for cache paths."""
 
     names: tuple[str, ...]
-    text: str
     wanted: tuple[Wanted, ...]
 
     @property
@@ -52,9 +52,9 @@ def load_fragments(names: Sequence[str]) -> Fragments:
             known = ", ".join(sorted(p.stem for p in data_dir("kconfigs").glob("*.config")))
             msg = f"no Kconfig fragment {name!r} (known: {known})"
             raise UsageError(msg)
-        texts.append(path.read_text())
-    wanted = {w.symbol: w for text in texts for w in parse_fragment(text)}
-    return Fragments(names=tuple(names), text="\n".join(texts), wanted=tuple(wanted.values()))
+        texts.append((name, path.read_text(encoding="utf-8")))
+    wanted = {w.symbol: w for name, text in texts for w in parse_fragment(text, name=name)}
+    return Fragments(names=tuple(names), wanted=tuple(wanted.values()))
 
 
 def configure(builder: Builder, base: str, fragments: Fragments, run_dir: Path) -> Outcome[Path]:
@@ -62,7 +62,7 @@ def configure(builder: Builder, base: str, fragments: Fragments, run_dir: Path) 
     make = builder.make
     builder.checkout(base)
     merged = make.build / "reviewbot.config"
-    merged.write_text("".join(f"{w.symbol}={w.value}\n" for w in fragments.wanted))
+    merged.write_text("".join(f"CONFIG_{w.symbol}={w.value}\n" for w in fragments.wanted))
     dot_config = make.build / ".config"
     done = make(f"KCONFIG_ALLCONFIG={merged}", "allnoconfig", timeout_s=900)
     log = Log(title="configure", path=str(make.log.relative_to(run_dir)))
@@ -78,7 +78,7 @@ def configure(builder: Builder, base: str, fragments: Fragments, run_dir: Path) 
         return Outcome(result=result)
     text = dot_config.read_text()
     lost = missing(fragments.wanted, parse_config(text))
-    findings = tuple(_lost(w, make.source, text) for w in lost)
+    findings = _lost_symbols(lost, make.source, text)
     count = sum(1 for value in parse_config(text).values() if value in ("y", "m"))
     facts = (
         ("fragments", " ".join(fragments.names)),
@@ -89,7 +89,7 @@ def configure(builder: Builder, base: str, fragments: Fragments, run_dir: Path) 
         stage="configure",
         status=Status.ERROR if lost else Status.PASS,
         summary=(
-            "not in the final .config: " + ", ".join(w.symbol for w in lost)
+            "not in the final .config: " + ", ".join(m.wanted.symbol for m in lost)
             if lost
             else f"{' + '.join(fragments.names)}: all {len(fragments.wanted)} wanted symbols are in the final .config"
         ),
@@ -101,20 +101,26 @@ def configure(builder: Builder, base: str, fragments: Fragments, run_dir: Path) 
     return Outcome(result=result, value=None if lost else dot_config)
 
 
-def _lost(wanted: Wanted, source: Path, config_text: str) -> Finding:
-    unmet = unmet_dependencies(wanted.symbol, _kconfig_files(source), parse_config(config_text))
-    return Finding(
-        title=f"{wanted.symbol}={wanted.value} did not stick"
-        + (f": needs {', '.join(unmet)}" if unmet else ": the tree has no such symbol, or something else sets it"),
-        severity=Status.WARN,
-        origin=Origin.PRE_EXISTING,
-        rule=wanted.reason,
+def _lost_symbols(lost: Sequence[Missing], source: Path, config_text: str) -> tuple[Finding, ...]:
+    if not lost:
+        return ()
+    tree, config = read_tree(lambda path: _read(source, path)), parse_config(config_text)
+    return tuple(
+        Finding(
+            title=f"CONFIG_{m.wanted.symbol}={m.wanted.value} did not stick (it is {m.actual}): "
+            + ("; ".join(why_not(m.wanted.symbol, tree, config)) or "the reason was not found"),
+            severity=Status.WARN,
+            origin=Origin.PRE_EXISTING,
+            blame=Blame.BASE,
+            rule=m.wanted.reason,
+        )
+        for m in lost
     )
 
 
-def _kconfig_files(source: Path) -> dict[str, str]:
-    files = {}
-    for path in source.rglob("Kconfig*"):
-        if path.is_file() and not path.is_symlink():
-            files[str(path.relative_to(source))] = path.read_text(errors="replace")
-    return files
+def _read(source: Path, path: str) -> str | None:
+    # Kconfig names its files itself; nothing outside of the tree is read.
+    file = (source / path).resolve()
+    if not file.is_relative_to(source.resolve()) or not file.is_file():
+        return None
+    return file.read_text(encoding="utf-8", errors="replace")

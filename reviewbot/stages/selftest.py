@@ -8,16 +8,15 @@ on the prerequisites' tip too. The kernel's own complaints while the tests ran c
 from __future__ import annotations
 
 import shutil
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from reviewbot.compare import Run, compare_cases, read_program, unsettled
 from reviewbot.generate.kselftest import DIRECTORY, load_specs, programs, render_kselftest
 from reviewbot.generate.scope import Scope, find_scope
-from reviewbot.model import ApplyResult, Blame, Case, Finding, Log, Origin, Outcome, StageResult, Status
-from reviewbot.parse.dmesg import new_splats, parse_console
+from reviewbot.model import ApplyResult, Blame, Case, Finding, Log, Origin, Outcome, Series, StageResult, Status
 from reviewbot.parse.uapi import UapiError
-from reviewbot.stages.splats import splat_finding, tail
+from reviewbot.splats import splat_findings, tail
 from reviewbot.tools.git import git, must
 from reviewbot.tools.guest import GuestTest, read_result
 from reviewbot.tools.kselftest import compile_directory, write_directory
@@ -27,9 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from reviewbot.stages.boot import Consoles
-    from reviewbot.stages.build import Kernels
-    from reviewbot.tools.kernel import Builder, Kernel
+    from reviewbot.tools.kernel import Builder, Kernel, Kernels
     from reviewbot.tools.vng import Machine
 
 HEADER = "include/uapi/linux/perf_event.h"
@@ -54,8 +51,15 @@ class _Pass:
     boot: Boot
 
 
-def read_scope(repo: Path, applied: ApplyResult, *, every: bool = False) -> Scope:
-    """Return the sample types that the commits from base to tip add or touch. Raises UapiError without the header."""
+def read_scope(repo: Path, applied: ApplyResult, series: Series, *, every: bool = False) -> Scope:
+    """Return the sample types that the commits from base to tip add or touch; every type with every=True.
+
+    A series that base has already is read from its own text. Raises UapiError for a tree without the header.
+    """
+    if applied.base_commit == applied.tip_commit:
+        header = must(repo, "show", f"{applied.base_commit}:{HEADER}")
+        diff_text = "\n".join(p.diff for p in series.patches)
+        return find_scope(header, header, diff_text, load_specs(), every=every)
     headers = [must(repo, "show", f"{commit}:{HEADER}") for commit in (applied.base_commit, applied.tip_commit)]
     diff = git(
         repo,
@@ -66,11 +70,21 @@ def read_scope(repo: Path, applied: ApplyResult, *, every: bool = False) -> Scop
 
 
 def selftest(
-    bench: Bench, kernels: Kernels, applied: ApplyResult, repo: Path, consoles: Consoles, *, scope: Scope | None = None
+    bench: Bench,
+    kernels: Kernels,
+    applied: ApplyResult,
+    *,
+    repo: Path,
+    series: Series,
+    base_console: str,
+    every: bool = False,
 ) -> Outcome[tuple[Case, ...]]:
-    """Generate, compile and run the tests; the value is the cases."""
+    """Generate, compile and run the tests; the value is the cases.
+
+    base_console is what base said without a test: its complaints are not new. every asks for every sample type.
+    """
     try:
-        scope = scope or read_scope(repo, applied)
+        scope = read_scope(repo, applied, series, every=every)
     except UapiError as error:
         return _skipped(f"the tree's {HEADER} cannot be read: {error}")
     if scope.empty:
@@ -83,26 +97,25 @@ def selftest(
     done = compile_directory(sources, bench.job / "programs", kernels.patched.headers, log)
     if not done.ok:
         return _does_not_compile(done.command, done.output)
-    return _Session(bench, kernels, applied, scope, names, consoles, done.command).outcome()
+    session = _Session(
+        bench=bench, kernels=kernels, applied=applied, scope=scope, names=names, base_console=base_console
+    )
+    session.commands.append(done.command)
+    return session.outcome()
 
 
+@dataclass(slots=True, kw_only=True)
 class _Session:
     # The boots of one stage, and what comes of them.
-    def __init__(
-        self,
-        bench: Bench,
-        kernels: Kernels,
-        applied: ApplyResult,
-        scope: Scope,
-        names: tuple[str, ...],
-        consoles: Consoles,
-        command: str,
-    ) -> None:
-        self.bench, self.kernels, self.applied, self.scope, self.names = bench, kernels, applied, scope, names
-        self.consoles = consoles
-        self.commands = [command]
-        self.logs: list[Log] = []
-        self.passes: dict[str, list[_Pass]] = {"base": [], "patched": [], "prerequisite": []}
+    bench: Bench
+    kernels: Kernels
+    applied: ApplyResult
+    scope: Scope
+    names: tuple[str, ...]
+    base_console: str
+    commands: list[str] = field(default_factory=list)
+    logs: list[Log] = field(default_factory=list)
+    passes: dict[str, list[_Pass]] = field(default_factory=lambda: {"base": [], "patched": [], "prerequisite": []})
 
     def outcome(self) -> Outcome[tuple[Case, ...]]:
         same = self.kernels.base.commit == self.kernels.patched.commit
@@ -186,18 +199,13 @@ class _Session:
 
     def findings(self) -> tuple[Finding, ...]:
         """Splats of the kernels while the tests ran, and a guest that did not come to its end."""
-        base_text = "\n".join([self.consoles.base, *(p.boot.console for p in self.passes["base"])])
-        before = parse_console(base_text)
-        found: dict[object, Finding] = {}
+        before = [self.base_console, *(p.boot.console for p in self.passes["base"])]
+        found = list(splat_findings(before, [p.boot.console for p in self.passes["patched"]]))
         for done in self.passes["patched"]:
-            splats = parse_console(done.boot.console)
-            new = {s.identity for s in new_splats(before, splats)}
-            for splat in splats:
-                origin = Origin.INTRODUCED if splat.identity in new else Origin.PRE_EXISTING
-                found.setdefault(splat.identity, splat_finding(splat, origin))
-            if done.boot.ending is not Ending.FINISHED and not any(s.fatal for s in splats):
-                found.setdefault("ending", _ending(done.boot, self.passes["base"]))
-        return tuple(found.values())
+            if done.boot.ending not in (Ending.FINISHED, Ending.PANIC):
+                found.append(_ending(done.boot, self.passes["base"]))
+                break
+        return tuple(found)
 
     def facts(self) -> tuple[tuple[str, str], ...]:
         types = ", ".join(f"{t.name} ({t.value:#x}): {t.why}" for t in self.scope.types)

@@ -22,7 +22,10 @@ if TYPE_CHECKING:
 SHARE = "/rb"  # where the guest sees the share
 RESULT_LIMIT_BYTES = 16 * 1024 * 1024
 _VERSION = "2"
-_DIRS = "bin sbin usr/bin usr/sbin usr/lib usr/share lib/systemd lib/modules etc proc sys dev run tmp var home root opt srv mnt rb"
+_DIRS = (
+    "bin sbin usr/bin usr/sbin usr/lib usr/share lib/systemd lib/modules"
+    " etc proc sys dev run tmp var home root opt srv mnt rb"
+)
 # Without udev nothing links virtme-ng's ports by name, and its init waits for udevadm.
 _UDEVD = """\
 #!/bin/sh

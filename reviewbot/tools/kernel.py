@@ -1,7 +1,7 @@
 """Built kernels: a persistent build directory, and what is kept of each build.
 
-A build directory belongs to (tree, fragments, compiler) and is used by one process at a time; going from one commit to the
-next compiles only what differs. What a boot and a comparison need is copied to artefacts/, by (commit, fragments,
+A build directory belongs to (tree, fragments, compiler) and is used by one process at a time; going from one commit to
+the next compiles only what differs. What a boot and a comparison need is copied to artefacts/, by (commit, fragments,
 compiler), so that a base is built once for all the series that are tested on it.
 """
 
@@ -14,7 +14,7 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from reviewbot.parse.diagnostics import Diagnostic, parse_diagnostics
+from reviewbot.parse.diagnostics import Diagnostic, parse_build
 from reviewbot.tools.git import must
 
 if TYPE_CHECKING:
@@ -43,14 +43,26 @@ class Kernel:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Kernels:
+    """The two kernels of a review; the same one twice when the tree has the series already."""
+
+    base: Kernel
+    patched: Kernel
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Attempt:
-    """A build that ran: the kernel when it succeeded, and what make said. done is None when nothing had to run."""
+    """A build that ran: the kernel when it succeeded, and what make said. done is None when nothing had to run.
+
+    problem says in one line what failed on the machine (disk full, compiler killed), and is empty otherwise.
+    """
 
     kernel: Kernel | None
     done: Completed | None
     diagnostics: tuple[Diagnostic, ...]
     output: str
     duration_s: float
+    problem: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,11 +95,13 @@ class Builder:
         with self.make.log.open("rb") as file:
             file.seek(before)
             output = file.read().decode("utf-8", "replace")
-        found = parse_diagnostics(output, root=str(self.make.source))
-        diagnostics = self._remember(found, output)
+        log = parse_build(output, failed=not done.ok, trees=(str(self.make.source), str(self.make.build)))
+        diagnostics = self._remember(log.diagnostics, output)
         kernel = self._keep(commit, diagnostics, counter.count) if done.ok else None
         spent = time.monotonic() - started
-        return Attempt(kernel=kernel, done=done, diagnostics=diagnostics, output=output, duration_s=spent)
+        return Attempt(
+            kernel=kernel, done=done, diagnostics=diagnostics, output=output, duration_s=spent, problem=log.infra
+        )
 
     def checkout(self, commit: str) -> None:
         """Put the commit into the source work tree; only files that differ get a new time stamp."""
@@ -117,7 +131,7 @@ class Builder:
         shutil.copy2(build / ".config", work / "config")
         shutil.copytree(build / "usr/include", work / "include")
         release = (build / "include/config/kernel.release").read_text().strip()
-        facts = {"release": release, "diagnostics": [_as_dict(d) for d in diagnostics]}
+        facts: dict[str, object] = {"release": release, "diagnostics": [_as_dict(d) for d in diagnostics]}
         (work / "kernel.json").write_text(json.dumps(facts))
         shutil.rmtree(place, ignore_errors=True)
         work.rename(place)

@@ -55,7 +55,7 @@ class Boot:
 
 
 def has_kvm() -> bool:
-    """True when /dev/kvm can be used, not only looked at."""
+    """Return whether /dev/kvm can be used, not only looked at."""
     try:
         with Path("/dev/kvm").open("r+b", buffering=0):
             return True
