@@ -62,7 +62,7 @@ def judge(
     """
     ordered = sorted(stages, key=lambda s: _IMPORTANCE.get(s.stage, 4))
     broken = [line for stage in ordered for line in _broken(stage)]
-    untold = [*_unfinished(stages, required, finished, stopped_by), *(line for s in ordered for line in _untold(s))]
+    untold = [*_unfinished(stages, required, finished, stopped_by), *_untold(stages)]
     doubts = [line for stage in ordered for line in _doubts(stage)]
     notes = _notes(stages, series)
     if apply is None or not apply.applied:
@@ -104,7 +104,7 @@ def _not_applied(
             for f in apply.failures
         ]
         return [f"{words}: {detail}" if detail else words, *_capped(hunks, "hunks")]
-    why = [line for stage in stages for line in [*_broken(stage), *_untold(stage)]]
+    why = [*(line for stage in stages for line in _broken(stage)), *_untold(stages)]
     if not finished and not stopped_by:
         return ["The run is unfinished: the series is not applied yet", *why]
     return [f"The run ended before the series was applied{': stopped by ' + stopped_by if stopped_by else ''}", *why]
@@ -133,14 +133,26 @@ def _unfinished(
         yield f"{', '.join(absent)} {'has' if len(absent) == 1 else 'have'} not run"
 
 
-def _untold(stage: StageResult) -> Iterable[str]:
-    if not stage.required:
-        return
-    if stage.status is Status.SKIP:
-        yield f"{stage.stage} was skipped: {stage.summary}"
-    elif stage.status is Status.ERROR:
-        yield f"{stage.stage} did not finish: {stage.summary}"
-    elif stage.cases and all(c.patched not in _RAN for c in stage.cases):
+def _untold(stages: Sequence[StageResult]) -> list[str]:
+    # What did not finish comes before what was skipped because of it; stages with the same reason make one line.
+    lines = []
+    for status, one, many in (
+        (Status.ERROR, "did not finish", "did not finish"),
+        (Status.SKIP, "was skipped", "were skipped"),
+    ):
+        reasons: dict[str, list[str]] = {}
+        for stage in stages:
+            if stage.required and stage.status is status:
+                reasons.setdefault(stage.summary, []).append(stage.stage)
+        for summary, names in reasons.items():
+            lines.append(f"{', '.join(names)} {one if len(names) == 1 else many}: {summary}")
+    return [*lines, *(line for stage in stages if stage.required for line in _unheard(stage))]
+
+
+def _unheard(stage: StageResult) -> Iterable[str]:
+    # Cases that were asked for and have no result.
+    ended = stage.status not in (Status.SKIP, Status.ERROR)
+    if ended and stage.cases and all(c.patched not in _RAN for c in stage.cases):
         yield f"{stage.stage}: none of its {len(stage.cases)} cases ran on patched"
     lost = [_case_line(stage, c) for c in stage.cases if c.patched is Status.ERROR and c.base is not Status.ERROR]
     yield from _capped(lost, "cases without a result")

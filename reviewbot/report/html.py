@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
 _TEMPLATES = Path(__file__).with_name("templates")
 CASES_MAX = 1000  # rows of all case tables of a stage
-LOOK_MAX = 40  # failing cases and findings that are shown in full
 LIST_MAX = 200  # items of any other list
 ANSWER_MAX = 6  # items of one part of the answer
 
@@ -57,7 +56,7 @@ def _environment() -> jinja2.Environment:
     environment.globals |= {
         "view": view,
         "CASES_MAX": CASES_MAX,
-        "LOOK_MAX": LOOK_MAX,
+        "LOOK_MAX": view.LOOK_MAX,
         "LIST_MAX": LIST_MAX,
         "ANSWER_MAX": ANSWER_MAX,
     }
@@ -65,6 +64,7 @@ def _environment() -> jinja2.Environment:
         "show": show,
         "excerpt": lambda text: show(clean.capped_lines(text)),
         "diff": _diff,
+        "name": _name,
         "duration": clean.duration,
         "size": clean.size,
         "count": clean.count,
@@ -102,7 +102,15 @@ def _diff(text: str) -> Markup:
     kinds = {"+": "add", "-": "del", "@": "hunk"}
     lines = clean.capped_lines(text).split("\n")
     line = Markup('<span class="{}">{}</span>')
-    return Markup("\n").join(line.format(kinds.get(text[:1], "same"), show(text)) for text in lines)
+    heads = ("--- ", "+++ ")
+    return Markup("\n").join(
+        line.format("hunk" if text.startswith(heads) else kinds.get(text[:1], "same"), show(text)) for text in lines
+    )
+
+
+def _name(text: str) -> Markup:
+    # A name without spaces may break behind its separators.
+    return Markup("<wbr>").join(show(part) for part in re.split(r"(?<=[._/:-])(?=\w)", text))
 
 
 def _when(started: str) -> str:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from itertools import groupby
+from typing import TYPE_CHECKING, TypeAlias
 
 from reviewbot.model import ApplyState, Blame, Case, Finding, Origin, Report, StageResult, Status, VerdictKind
 from reviewbot.report.clean import count
@@ -16,7 +17,11 @@ from reviewbot.report.clean import count
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+LOOK_MAX = 40  # failing cases, findings and hunks of a stage that are shown in full
+Tally: TypeAlias = "tuple[tuple[Status, int], ...]"
+
 _ORDER = {Status.FAIL: 0, Status.ERROR: 1, Status.WARN: 2, Status.SKIP: 3, Status.PASS: 4}
+_QUIET = (Status.PASS, Status.SKIP)
 _PREPARE = frozenset({"intake", "base", "apply", "configure"})
 _NO_ANSWER = {
     ApplyState.DOES_NOT_APPLY: "The series does not apply, so nothing was tested.",
@@ -31,11 +36,11 @@ _NO_ANSWER = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Item:
-    """One line of the answer. stage is the index of the stage that tells more, or -1."""
+    """One line of the answer. anchor names the place of the page that tells more, or is empty."""
 
     text: str
     status: Status
-    stage: int = -1
+    anchor: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,16 +57,24 @@ class Answer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Group:
-    """Cases whose names begin alike, the ones to look at first; tally is (status on patched, how many)."""
+    """Cases whose names begin alike: the ones to look at, and the rest, which passed or were skipped.
+
+    The tallies say (status on patched, how many), of all and of the rest.
+    """
 
     name: str
-    cases: tuple[Case, ...]
-    tally: tuple[tuple[Status, int], ...]
+    look: tuple[Case, ...]
+    rest: tuple[Case, ...]
 
     @property
-    def quiet(self) -> bool:
-        """True when every case passed or was skipped."""
-        return all(status in (Status.PASS, Status.SKIP) for status, _ in self.tally)
+    def tally(self) -> Tally:
+        """How many cases have which status on patched."""
+        return _tally((*self.look, *self.rest))
+
+    @property
+    def rest_tally(self) -> Tally:
+        """The same without the cases to look at."""
+        return _tally(self.rest)
 
 
 def answer(report: Report) -> Answer:
@@ -72,7 +85,7 @@ def answer(report: Report) -> Answer:
         breaks=tuple(item for i, s in stages for item in _breaks(i, s)),
         doubts=tuple(item for i, s in stages for item in _doubts(i, s)),
         holds=tuple(item for i, s in stages for item in _holds(i, s)),
-        untold=(*(item for i, s in stages for item in _untold(i, s)), *_unseen(report)),
+        untold=(*_untold(report.stages), *_unseen(report)),
         elsewhere=tuple(item for i, s in stages for item in _elsewhere(i, s)),
     )
 
@@ -113,12 +126,12 @@ def groups(cases: Iterable[Case]) -> tuple[Group, ...]:
     for case in cases:
         by_name.setdefault(_group_name(case.name), []).append(case)
     made = [_group(name, members) for name, members in by_name.items()]
-    return tuple(sorted(made, key=lambda g: _rank(g.cases[0])))
+    return tuple(sorted(made, key=lambda g: _rank((*g.look, *g.rest)[0])))
 
 
 def to_look_at(stage: StageResult) -> tuple[Case, ...]:
     """Return the cases that neither passed nor were skipped, and those that count first."""
-    return tuple(sorted((c for c in stage.cases if c.patched not in (Status.PASS, Status.SKIP)), key=_rank))
+    return _look(stage.cases)
 
 
 def counted(stage: StageResult) -> tuple[Finding, ...]:
@@ -163,12 +176,16 @@ def _group_name(name: str) -> str:
 
 
 def _group(name: str, members: list[Case]) -> Group:
-    tally = Counter(case.patched for case in members)
-    return Group(
-        name=name,
-        cases=tuple(sorted(members, key=_rank)),
-        tally=tuple(sorted(tally.items(), key=lambda pair: _ORDER[pair[0]])),
-    )
+    rest = (case for case in members if case.patched in _QUIET)
+    return Group(name=name, look=_look(members), rest=tuple(sorted(rest, key=_rank)))
+
+
+def _look(cases: Iterable[Case]) -> tuple[Case, ...]:
+    return tuple(sorted((c for c in cases if c.patched not in _QUIET), key=_rank))
+
+
+def _tally(cases: Iterable[Case]) -> Tally:
+    return tuple(sorted(Counter(c.patched for c in cases).items(), key=lambda pair: _ORDER[pair[0]]))
 
 
 def _broken_things(stages: tuple[StageResult, ...]) -> str:
@@ -183,49 +200,73 @@ def _broken_things(stages: tuple[StageResult, ...]) -> str:
 def _breaks(index: int, stage: StageResult) -> Iterable[Item]:
     findings = [f for f in stage.findings if f.counts and f.severity is Status.FAIL]
     cases = [c for c in stage.cases if c.counts]
-    for finding in findings:
-        where = place(finding)
-        yield Item(text=f"{where}: {finding.title}" if where else finding.title, status=Status.FAIL, stage=index)
-    for case in cases:
-        yield Item(text=f"{case.name}: {case.reason}" if case.reason else case.name, status=Status.FAIL, stage=index)
+    yield from _finding_items(index, stage, findings, Status.FAIL)
+    yield from _case_items(index, stage, cases, Status.FAIL)
     if stage.status is Status.FAIL and not findings and not cases:
-        yield Item(text=f"{stage.stage}: {stage.summary}", status=Status.FAIL, stage=index)
+        yield Item(text=f"{stage.stage}: {stage.summary}", status=Status.FAIL, anchor=f"stage-{index}")
 
 
 def _doubts(index: int, stage: StageResult) -> Iterable[Item]:
-    findings = [
-        f for f in counted(stage) if not (f.counts and f.severity is Status.FAIL) and f.severity is not Status.PASS
-    ]
+    findings = [f for f in counted(stage) if f.severity is not Status.PASS]
+    findings = [f for f in findings if not (f.counts and f.severity is Status.FAIL)]
     cases = [c for c in to_look_at(stage) if not c.counts and attribution(c) in ("", "flaky", "origin unknown")]
     cases = [c for c in cases if c.patched is not Status.ERROR]
+    yield from _finding_items(index, stage, findings, Status.WARN)
+    yield from _case_items(index, stage, cases, Status.WARN)
+    if stage.status is Status.WARN and not findings and not cases:
+        yield Item(text=f"{stage.stage}: {stage.summary}", status=Status.WARN, anchor=f"stage-{index}")
+
+
+def _finding_items(index: int, stage: StageResult, findings: list[Finding], status: Status) -> Iterable[Item]:
+    places = {id(f): n for n, f in enumerate(counted(stage)[:LOOK_MAX])}
     for finding in findings:
         where = place(finding)
-        yield Item(text=f"{where}: {finding.title}" if where else finding.title, status=Status.WARN, stage=index)
+        flaky = " (flaky)" if finding.origin is Origin.FLAKY else ""
+        text = f"{where}: {finding.title}{flaky}" if where else f"{finding.title}{flaky}"
+        shown = places.get(id(finding))
+        yield Item(text=text, status=status, anchor=f"stage-{index}" + ("" if shown is None else f"-finding-{shown}"))
+
+
+def _case_items(index: int, stage: StageResult, cases: list[Case], status: Status) -> Iterable[Item]:
+    places = {id(c): n for n, c in enumerate(to_look_at(stage)[:LOOK_MAX])}
     for case in cases:
-        why = " ".join(word for word in (attribution(case), repeats(case)) if word)
-        yield Item(text=f"{case.name}: {why or case.reason}", status=Status.WARN, stage=index)
-    if stage.status is Status.WARN and not findings and not cases:
-        yield Item(text=f"{stage.stage}: {stage.summary}", status=Status.WARN, stage=index)
+        why = case.reason if case.counts else ", ".join(w for w in (attribution(case), repeats(case), case.reason) if w)
+        shown = places.get(id(case))
+        yield Item(
+            text=f"{case.name}: {why}" if why else case.name,
+            status=status,
+            anchor=f"stage-{index}" + ("" if shown is None else f"-case-{shown}"),
+        )
 
 
 def _holds(index: int, stage: StageResult) -> Iterable[Item]:
     passed = sum(c.patched is Status.PASS for c in stage.cases)
     if stage.cases and passed and stage.status is not Status.PASS:
         text = f"{stage.stage}: {passed:,} of {count(len(stage.cases), 'case')} pass on patched"
-        yield Item(text=text, status=Status.PASS, stage=index)
+        yield Item(text=text, status=Status.PASS, anchor=f"stage-{index}")
     elif stage.status is Status.PASS and stage.stage not in _PREPARE:
-        yield Item(text=f"{stage.stage}: {stage.summary}", status=Status.PASS, stage=index)
+        yield Item(text=f"{stage.stage}: {stage.summary}", status=Status.PASS, anchor=f"stage-{index}")
 
 
-def _untold(index: int, stage: StageResult) -> Iterable[Item]:
-    if stage.status in (Status.SKIP, Status.ERROR):
-        what = "was skipped" if stage.status is Status.SKIP else "did not finish"
-        yield Item(text=f"{stage.stage} {what}: {stage.summary}", status=stage.status, stage=index)
+def _untold(stages: tuple[StageResult, ...]) -> Iterable[Item]:
+    # Stages that did not run for the same reason make one line.
+    for (status, summary), same in groupby(enumerate(stages), key=lambda pair: (pair[1].status, pair[1].summary)):
+        members = list(same)
+        if status in (Status.SKIP, Status.ERROR):
+            names = ", ".join(stage.stage for _, stage in members)
+            skipped = "was skipped" if len(members) == 1 else "were skipped"
+            what = skipped if status is Status.SKIP else "did not finish"
+            yield Item(text=f"{names} {what}: {summary}", status=status, anchor=f"stage-{members[0][0]}")
+        for index, stage in members:
+            yield from _unheard(index, stage)
+
+
+def _unheard(index: int, stage: StageResult) -> Iterable[Item]:
     unheard = Counter((c.patched, c.reason) for c in stage.cases if c.patched in (Status.SKIP, Status.ERROR))
     for (status, reason), number in unheard.items():
         what = "skipped" if status is Status.SKIP else "without a result"
         text = f"{stage.stage}: {count(number, 'case')} {what}{': ' + reason if reason else ''}"
-        yield Item(text=text, status=status, stage=index)
+        yield Item(text=text, status=status, anchor=f"stage-{index}")
 
 
 def _unseen(report: Report) -> Iterable[Item]:
@@ -244,4 +285,4 @@ def _elsewhere(index: int, stage: StageResult) -> Iterable[Item]:
     others: list[Case | Finding] = [*uncounted(stage), *(c for c in to_look_at(stage) if not c.counts)]
     for words, number in Counter(attribution(thing) for thing in others).items():
         if words not in ("", "flaky", "origin unknown", "introduced"):
-            yield Item(text=f"{stage.stage}: {number:,} {words}", status=Status.SKIP, stage=index)
+            yield Item(text=f"{stage.stage}: {number:,} {words}", status=Status.SKIP, anchor=f"stage-{index}")
