@@ -39,7 +39,7 @@ from reviewbot.stages.build import build
 from reviewbot.stages.check import check
 from reviewbot.stages.configure import DEFAULT_FRAGMENTS, configure, load_fragments
 from reviewbot.stages.intake import intake
-from reviewbot.stages.selftest import Bench, selftest
+from reviewbot.stages.selftest import Bench, selftest, write_selftests
 from reviewbot.tools.guest import prepare_root
 from reviewbot.tools.kernel import Builder, Kernels
 from reviewbot.tools.make import Compiler, Make, compiler
@@ -325,3 +325,29 @@ def _must(value: T | None, reason: str) -> T:
     if value is None:
         raise _Stop(reason)
     return value
+
+
+def generate_selftests(request: Request, cache: Cache) -> tuple[str, ...]:
+    """Write the kselftest directory for the request's series into request.out; return the names of its programs.
+
+    Raises UsageError when the series does not apply, or has nothing to do with perf sample types.
+    """
+    tree = get_tree(cache, request.tree)
+    outcome = intake(request.source, stdin=request.stdin)
+    if outcome.value is None:
+        msg = f"{request.source}: {outcome.result.summary}"
+        raise UsageError(msg)
+    series, prerequisites = outcome.value, [_prerequisite(path) for path in request.prerequisites]
+    base = choose_base(tree.repo, tree.name, series, rev=request.base, describe=tree.describe).value
+    if base is None or request.out is None:
+        msg = f"--tree {tree.name}: has no commit to generate for"
+        raise UsageError(msg)
+    scratch = cache.dir("scratch", f"generate-{os.getpid()}")
+    done = apply(tree.repo, base, series, prerequisites, scratch=scratch, log=scratch / "apply.log")
+    applied = done.value
+    if applied is not None and applied.state is ApplyState.ALREADY_MERGED:
+        applied = replace(applied, base_commit=base.commit, tip_commit=base.commit)
+    if applied is None or not applied.tip_commit:
+        msg = f"{request.source}: {done.result.summary}"
+        raise UsageError(msg)
+    return write_selftests(tree.repo, applied, series, request.out, every=request.every)

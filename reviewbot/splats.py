@@ -1,6 +1,6 @@
 """Kernel complaints on base against those on patched, as findings (pure).
 
-In: console logs, or Splats that were parsed from them. Out: model.Finding values: introduced when base does not show the
+In: console logs, or Splats parsed from them. Out: model.Finding values: introduced when base does not show the
 same title, else pre-existing. Once is enough: a splat is never flaky.
 """
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from reviewbot.compare import Run, compare_cases, read_program, unsettled
+from reviewbot.errors import UsageError
 from reviewbot.generate.kselftest import DIRECTORY, load_specs, programs, render_kselftest
 from reviewbot.generate.scope import Scope, find_scope
 from reviewbot.model import ApplyResult, Blame, Case, Finding, Log, Origin, Outcome, Series, StageResult, Status
@@ -67,6 +68,25 @@ def read_scope(repo: Path, applied: ApplyResult, series: Series, *, every: bool 
         *("--src-prefix=a/", "--dst-prefix=b/", applied.base_commit, applied.tip_commit),
     )
     return find_scope(headers[0], headers[1], diff.stdout, load_specs(), every=every)
+
+
+def write_selftests(
+    repo: Path, applied: ApplyResult, series: Series, directory: Path, *, every: bool = False
+) -> tuple[str, ...]:
+    """Write the kselftest directory of the series and return the names of its programs.
+
+    Raises UsageError when there is nothing to generate.
+    """
+    try:
+        scope = read_scope(repo, applied, series, every=every)
+    except UapiError as error:
+        msg = f"{HEADER}: {error}"
+        raise UsageError(msg) from error
+    if scope.empty:
+        msg = "the series adds and touches no perf sample type"
+        raise UsageError(msg)
+    write_directory(directory, render_kselftest(scope))
+    return programs(scope, load_specs())
 
 
 def selftest(
