@@ -1,6 +1,6 @@
 """The command line: argv and environment to a Request; the only print, the only exit.
 
-Exit status: 0 pass or warn, 1 fail, 2 the request cannot be used, 3 no answer (or the machine failed, or it was stopped).
+Exit status: 0 pass or warn, 1 fail, 2 the request cannot be used, 3 no answer (the machine failed, or it was stopped).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The demo: the build-id series, with its two prerequisites, on the Debian kernel tree that it applies to.
 
-In: the cache. Out: a Request for pipeline.review(). The pinned version is used where the mirror has it, else the nearest
-one on which the series applies; which one and why is said through on_note.
+In: the cache. Out: a Request for pipeline.review(). The pinned version is used where the mirror has it, else the
+nearest one on which the series applies; which one and why is said through on_note.
 """
 
 from __future__ import annotations
