@@ -1,0 +1,139 @@
+"""Scope and specs in, the files of a kselftest directory out. Writes nothing.
+
+The directory is self-contained: a Makefile that works in a kernel tree and on its own, config, settings, C sources.
+Each program prints KTAP on stdout and takes ``--kernel=base|patched|plain``; ``--case=NAME`` runs one case.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+from reviewbot.generate.decoder import decoder_context
+from reviewbot.generate.spec import build_specs
+from reviewbot.resources import data_dir
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from reviewbot.generate.scope import Scope
+    from reviewbot.generate.spec import Specs
+
+DIRECTORY = "perf_sample_types"
+CONFIG = ("CONFIG_PERF_EVENTS", "CONFIG_FTRACE_SYSCALLS", "CONFIG_BPF_SYSCALL", "CONFIG_BPF_EVENTS", "CONFIG_PROC_FS")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Program:
+    """One test program: its source programs/NAME.c, and the oracles that call for it (none: always)."""
+
+    name: str
+    oracles: tuple[str, ...] = ()
+
+
+PROGRAMS = (
+    Program(name="abi"),
+    Program(name="layout"),
+    Program(name="build_id", oracles=("build_id_offset", "callchain_build_id_offset")),
+    Program(name="raw", oracles=("raw",)),
+)
+# Types that a layout case asks for together with each type in scope.
+_BASIC = ("IP", "TID", "TIME", "CALLCHAIN", "IDENTIFIER")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Combination:
+    """Sample bits that one layout case asks for; basic ones run with every kind of event."""
+
+    name: str
+    bits: int
+    basic: bool
+
+
+def load_specs() -> Specs:
+    """Return the specs that travel with reviewbot. Raises SpecError when one is wrong."""
+    root = data_dir("selftests") / "specs"
+    texts = {
+        kind: {path.name: path.read_text(encoding="utf-8") for path in sorted((root / kind).glob("*.toml"))}
+        for kind in ("samples", "records")
+    }
+    return build_specs(texts["samples"], texts["records"], (root / "types.toml").read_text(encoding="utf-8"))
+
+
+def programs(scope: Scope, specs: Specs) -> tuple[str, ...]:
+    """Return the names of the test programs that scope calls for, in the order in which they run."""
+    oracles = {spec.oracle for t in scope.types if (spec := specs.sample(t.name))}
+    return tuple(p.name for p in PROGRAMS if not p.oracles or oracles & set(p.oracles))
+
+
+def render_kselftest(scope: Scope, specs: Specs | None = None) -> dict[str, str]:
+    """Return relative path → content of the kselftest directory for scope; specs defaults to the packaged ones.
+
+    Raises ValueError for an empty scope: there is nothing to test.
+    """
+    if scope.empty:
+        msg = "the series adds and touches no sample type"
+        raise ValueError(msg)
+    specs = specs or load_specs()
+    root = data_dir("selftests")
+    names = programs(scope, specs)
+    files = {p.name: p.read_text(encoding="utf-8") for p in sorted((root / "lib").glob("*.[ch]"))}
+    files |= {f"{n}.c": (root / "programs" / f"{n}.c").read_text(encoding="utf-8") for n in names}
+    sources = sorted({*(f for f in files if f.endswith(".c")), "decode.c"} - {f"{n}.c" for n in names})
+    headers = sorted({*(f for f in files if f.endswith(".h")), "decode.h", "scope.h"})
+    make = {"name": DIRECTORY, "programs": names, "sources": sources, "headers": headers, "config": CONFIG}
+    for template in ("decode.h", "decode.c"):
+        files[template] = _render(template, decoder_context(specs))
+    files["scope.h"] = _render("scope.h", _scope_context(scope, specs))
+    for template in ("Makefile", "config", "settings"):
+        files[template] = _render(template, make)
+    return files
+
+
+def combinations(scope: Scope, specs: Specs) -> tuple[Combination, ...]:
+    """Return the layout cases: each type in scope alone, with the basic ones, with every other; all new ones."""
+    own = [(t.name.removeprefix("PERF_SAMPLE_"), t.value) for t in scope.types]
+    every = [(n.removeprefix("PERF_SAMPLE_"), v) for n, v in scope.all_types]
+    rows: list[tuple[tuple[str, ...], bool]] = [((n,), True) for n, _ in own]
+    new = tuple(t.name.removeprefix("PERF_SAMPLE_") for t in scope.types if t.new)
+    rows += [(new, True), ((*new, *_BASIC), True)] if len(new) > 1 else []
+    rows += [((n, b), True) for n, _ in own for b in _BASIC]
+    rows += [((n, other), False) for n, _ in own for other, _ in every]
+    values, known = dict(every), _exclusions(specs)
+    found: dict[frozenset[str], Combination] = {}
+    for row, basic in rows:
+        names = frozenset(row)
+        if names in found or any(names & known.get(n, frozenset()) for n in names) or not names <= values.keys():
+            continue
+        label = "+".join(sorted(names, key=lambda n: (n not in dict(own), values[n])))
+        found[names] = Combination(name=label, bits=sum(values[n] for n in names), basic=basic)
+    return tuple(found.values())
+
+
+def _exclusions(specs: Specs) -> dict[str, frozenset[str]]:
+    return {s.short: frozenset(e.removeprefix("PERF_SAMPLE_") for e in s.excludes) for s in specs.samples}
+
+
+def _scope_context(scope: Scope, specs: Specs) -> dict[str, object]:
+    return {
+        "types": scope.types,
+        "next_value": scope.next_value,
+        "new_bits": sum(t.value for t in scope.types if t.new),
+        "all_bits": sum(v for _, v in scope.all_types),
+        "scope_bits": sum(t.value for t in scope.types),
+        "combinations": combinations(scope, specs),
+    }
+
+
+def _render(template: str, context: Mapping[str, object]) -> str:
+    environment = Environment(
+        loader=FileSystemLoader(data_dir("selftests") / "templates"),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        autoescape=False,  # noqa: S701 - C, not HTML
+    )
+    return environment.get_template(f"{template}.j2").render(context)

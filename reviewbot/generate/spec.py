@@ -1,0 +1,312 @@
+"""Specs of sample types and records: TOML text in, checked values out.
+
+A layout is a list of fields in the order in which the kernel writes them. A field's count and condition are
+expressions over earlier fields of the layout, ``attr.NAME`` (struct perf_event_attr), ``misc`` (of the record's
+header) and UAPI constants. What does not follow the grammar is refused with SpecError: it would end in generated C.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+_SpecT = TypeVar("_SpecT")
+_ValueT = TypeVar("_ValueT")
+SCALARS = {"u8": 1, "u16": 2, "u32": 4, "u64": 8}
+_TOKEN = re.compile(r"\s*(?:(attr\.[a-z]\w*)|([A-Za-z_]\w*)|(0x[0-9a-fA-F]+|\d+)|(\|\||&&|[!&|()*+-]))")
+_IDENTIFIER = re.compile(r"[a-z]\w*\Z")
+_FUNCTIONS = {"hweight64"}
+
+
+class SpecError(ValueError):
+    """A spec that does not say what it must, or says it twice."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Field:
+    """One field: type is u8, u16, u32, u64, bytes, string, padding or the name of a shared type.
+
+    count is the number of elements ("" for a scalar), when the condition under which it is there ("" for always).
+    """
+
+    name: str
+    type: str
+    count: str = ""
+    when: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SampleSpec:
+    """One bit of attr.sample_type.
+
+    place orders the payloads within a PERF_RECORD_SAMPLE, sample_id within struct sample_id (0: not part of it).
+    oracle names the C function that proves the value ("": none). attr holds the attr fields that the bit needs.
+    """
+
+    name: str
+    bit: int
+    place: int
+    summary: str
+    layout: tuple[Field, ...]
+    oracle: str = ""
+    sample_id: int = 0
+    needs: tuple[str, ...] = ()
+    excludes: tuple[str, ...] = ()
+    functions: tuple[str, ...] = ()
+    structs: tuple[str, ...] = ()
+    attr: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def short(self) -> str:
+        """Name without PERF_SAMPLE_, as it stands in names of cases."""
+        return self.name.removeprefix("PERF_SAMPLE_")
+
+    @property
+    def member(self) -> str:
+        """Name of its member in the decoded struct sample."""
+        return self.short.lower()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordSpec:
+    """One record type that is not a sample; sample_id says whether the trailer follows under attr.sample_id_all."""
+
+    name: str
+    value: int
+    summary: str
+    layout: tuple[Field, ...]
+    sample_id: bool = True
+    asked_by: str = ""
+    misc: tuple[str, ...] = ()
+    functions: tuple[str, ...] = ()
+    structs: tuple[str, ...] = ()
+
+    @property
+    def short(self) -> str:
+        """Name without PERF_RECORD_, as it stands in names of cases."""
+        return self.name.removeprefix("PERF_RECORD_")
+
+    @property
+    def member(self) -> str:
+        """Name of its member in the decoded struct record."""
+        return self.short.lower()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SharedType:
+    """A packed layout of scalars and byte arrays with constant counts that several specs use; size in bytes."""
+
+    name: str
+    summary: str
+    layout: tuple[Field, ...]
+
+    @property
+    def size_bytes(self) -> int:
+        """Size of one element."""
+        return sum(SCALARS.get(f.type, 1) * int(f.count or 1) for f in self.layout)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Specs:
+    """All specs: samples in record order, records by value."""
+
+    samples: tuple[SampleSpec, ...]
+    records: tuple[RecordSpec, ...]
+    types: tuple[SharedType, ...]
+
+    def sample(self, name: str) -> SampleSpec | None:
+        """Return the spec of PERF_SAMPLE_name, or None."""
+        return next((s for s in self.samples if s.name == name), None)
+
+
+def c_expression(text: str, fields: frozenset[str], owner: str) -> str:
+    """Return text as C where owner is the C expression of the decoded struct; fields may be named.
+
+    Raises SpecError for anything outside the grammar in the module docstring.
+    """
+    out, position = [], 0
+    while position < len(text):
+        token = _TOKEN.match(text, position)
+        if token is None:
+            msg = f"cannot read {text[position:]!r} in {text!r}"
+            raise SpecError(msg)
+        out.append(_c_token(token, fields, owner, text))
+        position = token.end()
+    return _tidy(" ".join(out))
+
+
+def _tidy(expression: str) -> str:
+    for old, new in (("( ", "("), (" )", ")"), ("! ", "!"), ("hweight64 (", "hweight64(")):
+        expression = expression.replace(old, new)
+    return expression
+
+
+def _c_token(token: re.Match[str], fields: frozenset[str], owner: str, text: str) -> str:
+    attr, word, number, operator = token.groups()
+    if attr:
+        return f"attr->{attr.removeprefix('attr.')}"
+    if number or operator:
+        return str(number or operator)
+    if word == "misc":
+        return "header->misc"
+    if word in fields:
+        return f"{owner}.{word}"
+    if word in _FUNCTIONS or word.isupper():
+        return str(word)
+    msg = f"{word!r} in {text!r} is no earlier field, attr field or constant"
+    raise SpecError(msg)
+
+
+def parse_sample(text: str) -> SampleSpec:
+    """Read one sample spec; its first comment line is the summary. Raises SpecError."""
+    data, summary = _toml(text)
+    spec = SampleSpec(
+        name=_take(data, "name", str),
+        bit=_take(data, "bit", int),
+        place=_take(data, "place", int),
+        summary=summary,
+        layout=_fields(data, "layout"),
+        oracle=_take(data, "oracle", str, ""),
+        sample_id=_take(data, "sample_id", int, 0),
+        needs=_words(data, "needs"),
+        excludes=_words(data, "excludes"),
+        functions=_words(data, "functions"),
+        structs=_words(data, "structs"),
+        attr=tuple((k, str(v)) for k, v in _take(data, "attr", dict, {}).items()),
+    )
+    _nothing_left(data, spec.name)
+    if not re.fullmatch(r"PERF_SAMPLE_[A-Z0-9_]+", spec.name) or not 0 <= spec.bit < 64:
+        msg = f"{spec.name}: a sample type is named PERF_SAMPLE_… and has a bit from 0 to 63"
+        raise SpecError(msg)
+    return spec
+
+
+def parse_record(text: str) -> RecordSpec:
+    """Read one record spec; its first comment line is the summary. Raises SpecError."""
+    data, summary = _toml(text)
+    spec = RecordSpec(
+        name=_take(data, "name", str),
+        value=_take(data, "value", int),
+        summary=summary,
+        layout=_fields(data, "layout"),
+        sample_id=_take(data, "sample_id", bool, default=True),
+        asked_by=_take(data, "asked_by", str, ""),
+        misc=_words(data, "misc"),
+        functions=_words(data, "functions"),
+        structs=_words(data, "structs"),
+    )
+    _nothing_left(data, spec.name)
+    if not re.fullmatch(r"PERF_RECORD_[A-Z0-9_]+", spec.name):
+        msg = f"{spec.name}: a record type is named PERF_RECORD_…"
+        raise SpecError(msg)
+    return spec
+
+
+def parse_types(text: str) -> tuple[SharedType, ...]:
+    """Read the shared types, one TOML table each. Raises SpecError."""
+    types = []
+    for name, table in tomllib.loads(text).items():
+        shared = SharedType(name=name, summary=_take(table, "summary", str), layout=_fields(table, "layout"))
+        _nothing_left(table, name)
+        if any(
+            f.when or (f.type not in SCALARS and not (f.type == "bytes" and f.count.isdigit())) for f in shared.layout
+        ):
+            msg = f"{name}: a shared type holds scalars and byte arrays of constant size"
+            raise SpecError(msg)
+        types.append(shared)
+    return tuple(types)
+
+
+def _is_constant(field: Field) -> bool:
+    return not field.when and (field.type in SCALARS or (field.type == "bytes" and field.count.isdigit()))
+
+
+def build_specs(samples: Mapping[str, str], records: Mapping[str, str], types: str) -> Specs:
+    """Return all specs from file name → TOML text; checks that names, bits, places and values are unique.
+
+    Raises SpecError with the file's name in front.
+    """
+    shared = parse_types(types)
+    known = set(SCALARS) | {"bytes", "string", "padding"} | {t.name for t in shared}
+    read_samples = [_named(file, text, parse_sample) for file, text in samples.items()]
+    read_records = [_named(file, text, parse_record) for file, text in records.items()]
+    everything: tuple[SampleSpec | RecordSpec, ...] = (*read_samples, *read_records)
+    for spec in everything:
+        _check_layout(spec, known)
+    _unique([(s.name, s.bit, s.place) for s in read_samples], ("name", "bit", "place"))
+    _unique([(r.name, r.value) for r in read_records], ("name", "value"))
+    _unique([(s.sample_id,) for s in read_samples if s.sample_id], ("sample_id",))
+    return Specs(
+        samples=tuple(sorted(read_samples, key=lambda s: s.place)),
+        records=tuple(sorted(read_records, key=lambda r: r.value)),
+        types=shared,
+    )
+
+
+def _named(file: str, text: str, parse: Callable[[str], _SpecT]) -> _SpecT:
+    try:
+        return parse(text)
+    except (SpecError, tomllib.TOMLDecodeError) as error:
+        msg = f"{file}: {error}"
+        raise SpecError(msg) from error
+
+
+def _unique(rows: list[tuple[object, ...]], names: tuple[str, ...]) -> None:
+    for name, column in zip(names, zip(*rows, strict=True), strict=False):
+        twice = {value for value in column if column.count(value) > 1}
+        if twice:
+            msg = f"{name} used twice: {', '.join(map(str, twice))}"
+            raise SpecError(msg)
+
+
+def _check_layout(spec: SampleSpec | RecordSpec, known: set[str]) -> None:
+    seen: set[str] = set()
+    for field in spec.layout:
+        if field.type not in known or not _IDENTIFIER.match(field.name) or field.name in seen:
+            msg = f"{spec.name}.{field.name}: unknown type {field.type!r}, or a name that is no C word or used twice"
+            raise SpecError(msg)
+        if (field.type == "bytes") and not field.count:
+            msg = f"{spec.name}.{field.name}: bytes need a count"
+            raise SpecError(msg)
+        for text in (field.count, field.when):
+            c_expression(text, frozenset(seen), "v")
+        seen.add(field.name)
+
+
+def _toml(text: str) -> tuple[dict[str, object], str]:
+    first = text.lstrip().splitlines()[0] if text.strip() else ""
+    if not first.startswith("# "):
+        msg = "the first line is a comment that says what the spec describes"
+        raise SpecError(msg)
+    return tomllib.loads(text), first[2:].strip()
+
+
+def _take(data: dict[str, object], key: str, kind: type[_ValueT], default: _ValueT | None = None) -> _ValueT:
+    value = data.pop(key, default)
+    if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
+        msg = f"{key} must be a {kind.__name__}"
+        raise SpecError(msg)
+    return value
+
+
+def _words(data: dict[str, object], key: str) -> tuple[str, ...]:
+    return tuple(str(word) for word in _take(data, key, list, []))
+
+
+def _fields(data: dict[str, object], key: str) -> tuple[Field, ...]:
+    try:
+        return tuple(Field(**item) for item in _take(data, key, list))
+    except TypeError as error:
+        msg = f"{key}: {error}"
+        raise SpecError(msg) from error
+
+
+def _nothing_left(data: dict[str, object], name: str) -> None:
+    if data:
+        msg = f"{name}: unknown keys {', '.join(data)}"
+        raise SpecError(msg)

@@ -1,0 +1,215 @@
+"""generate.kselftest: what is rendered compiles, runs, and holds a case for what is in scope."""
+
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from reviewbot.generate.kselftest import combinations, load_specs, programs, render_kselftest
+from reviewbot.generate.scope import Scope, ScopedType, find_scope
+from reviewbot.generate.spec import Specs, parse_sample
+
+SPECS = load_specs()
+ALL = tuple(sorted(((s.name, 1 << s.bit) for s in SPECS.samples), key=lambda item: item[1]))
+NEW = Scope(
+    types=tuple(ScopedType(name=n, value=v, new=True, why="new") for n, v in ALL if n.endswith("BUILD_ID_OFFSET")),
+    all_types=ALL,
+)
+RAW = Scope(types=(ScopedType(name="PERF_SAMPLE_RAW", value=1 << 10, new=False, why="touched"),), all_types=ALL)
+
+
+def makefile_words(pattern: str, files: dict[str, str]) -> list[str]:
+    match = re.search(pattern, files["Makefile"])
+    assert match
+    return match[1].split()
+
+
+def write(files: dict[str, str], where: Path) -> Path:
+    for name, text in files.items():
+        assert Path(name).name == name
+        (where / name).write_text(text, encoding="utf-8")
+    return where
+
+
+def test_the_directory_is_a_whole_kselftest() -> None:
+    files = render_kselftest(NEW)
+    assert {
+        "Makefile",
+        "config",
+        "settings",
+        "decode.c",
+        "decode.h",
+        "scope.h",
+        "abi.c",
+        "layout.c",
+        "build_id.c",
+    } <= set(files)
+    sources = makefile_words(r"LOCAL_SOURCES := (.*)", files)
+    headers = makefile_words(r"LOCAL_HEADERS := (.*)", files)
+    tests = makefile_words(r"TEST_GEN_PROGS := (.*)", files)
+    assert tests == list(programs(NEW, SPECS))
+    assert {*sources, *headers, *(f"{t}.c" for t in tests), "Makefile", "config", "settings"} == set(files)
+    assert all(text.endswith("\n") for text in files.values())
+
+
+def test_rendering_is_deterministic() -> None:
+    assert render_kselftest(NEW) == render_kselftest(NEW)
+
+
+def test_programs_follow_the_oracles_in_scope() -> None:
+    assert "build_id" in programs(NEW, SPECS)
+    assert "raw" not in programs(NEW, SPECS)
+    assert "raw" in programs(RAW, SPECS)
+    assert "build_id" not in programs(RAW, SPECS)
+
+
+def test_an_empty_scope_has_no_tests() -> None:
+    with pytest.raises(ValueError, match="no sample type"):
+        render_kselftest(Scope(types=(), all_types=ALL))
+
+
+def test_layout_cases_cover_each_pair_once_and_nothing_that_excludes_itself() -> None:
+    rows = combinations(NEW, SPECS)
+    assert len({r.name for r in rows}) == len(rows) == len({r.bits for r in rows})
+    bits = {r.bits for r in rows}
+    for own in NEW.types:
+        assert own.value in bits
+        for _, other in ALL:
+            assert own.value | other in bits
+    assert NEW.types[0].value | NEW.types[1].value in bits
+    rows = combinations(find_scope_of(("WEIGHT",)), SPECS)
+    assert not any("WEIGHT_STRUCT" in r.name for r in rows)
+
+
+def find_scope_of(names: tuple[str, ...]) -> Scope:
+    header = "enum perf_event_sample_format {" + ",".join(f"{n} = {v}" for n, v in ALL) + "};"
+    scope = find_scope(header, header, "", SPECS, every=True)
+    chosen = tuple(t for t in scope.types if t.name.removeprefix("PERF_SAMPLE_") in names)
+    return Scope(types=chosen, all_types=scope.all_types)
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The rendered programs, built against the host's headers where those know every type that the tests name."""
+    if not shutil.which("gcc") or not shutil.which("make"):
+        pytest.skip("no compiler")
+    where = write(render_kselftest(NEW), tmp_path_factory.mktemp("kselftest"))
+    headers = where / "usr" / "include" / "linux"
+    headers.mkdir(parents=True)
+    system = Path("/usr/include/linux/perf_event.h")
+    if not system.exists():
+        pytest.skip("no linux/perf_event.h")
+    (headers / "perf_event.h").write_text(with_new_names(system.read_text(encoding="utf-8")), encoding="utf-8")
+    out = where / "out"
+    out.mkdir()
+    result = subprocess.run(
+        ["make", "-C", where, f"KHDR_INCLUDES=-isystem {where}/usr/include", f"OUTPUT={out}", "CFLAGS=-Werror"],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={"PATH": os.environ["PATH"], "LC_ALL": "C.UTF-8"},
+    )
+    assert result.returncode == 0, result.stdout + result.stderr
+    return out
+
+
+def with_new_names(header: str) -> str:
+    """Add what a newer header than the host's would have."""
+    extra = [f"#define {n} {v:#x}ULL" for n, v in ALL if n not in header]
+    if "PERF_FORMAT_LOST" not in header:
+        extra.append("#define PERF_FORMAT_LOST 16")
+    if "defer_callchain" not in header:
+        header = re.sub(r"__reserved_1\s*:\s*\d+;", "defer_callchain:1, defer_output:1, __reserved_1:24;", header)
+    if "PERF_CONTEXT_USER_DEFERRED" not in header:
+        extra.append("#define PERF_CONTEXT_USER_DEFERRED ((__u64)-640)")
+    for value, name in ((21, "AUX_OUTPUT_HW_ID"), (22, "CALLCHAIN_DEFERRED")):
+        if f"PERF_RECORD_{name}" not in header:
+            extra.append(f"#define PERF_RECORD_{name} {value}")
+    if "PERF_SAMPLE_BRANCH_COUNTERS" not in header:
+        extra.append("#define PERF_SAMPLE_BRANCH_COUNTERS (1U << 19)")
+    return header + "\n".join(extra) + "\n"
+
+
+def test_the_programs_build_without_a_warning_and_list_their_cases(built: Path) -> None:
+    for name in programs(NEW, SPECS):
+        result = subprocess.run([built / name, "--list"], capture_output=True, text=True, check=True)
+        cases = result.stdout.split()
+        assert cases
+        assert len(cases) == len(set(cases))
+
+
+def test_a_program_prints_ktap_with_its_plan_first(built: Path) -> None:
+    result = subprocess.run([built / "abi", "--kernel=base"], capture_output=True, text=True, check=False)
+    lines = result.stdout.splitlines()
+    assert lines[0] == "KTAP version 1"
+    plan = re.fullmatch(r"1\.\.(\d+)", lines[1])
+    assert plan
+    results = [line for line in lines if re.match(r"(not )?ok \d+ ", line)]
+    assert len(results) == int(plan[1])
+    assert any(re.search(r"accepted\.BUILD_ID_OFFSET # SKIP the base kernel refuses the bit", line) for line in results)
+
+
+def test_a_program_refuses_what_it_does_not_know(built: Path) -> None:
+    for option in ("--kernel=other", "--unknown"):
+        assert subprocess.run([built / "abi", option], capture_output=True, check=False).returncode == 2
+
+
+@pytest.mark.skipif(not shutil.which("gcc"), reason="no compiler")
+def test_the_decoder_is_made_from_the_specs(tmp_path: Path) -> None:
+    """A made-up type with only a spec is decoded, and a record that is too long or short for it is refused."""
+    text = (
+        '# Two words.\nname = "PERF_SAMPLE_MADE_UP"\nbit = 40\nplace = 990\n'
+        'layout = [{ name = "first", type = "u64" }, { name = "words", type = "u64", count = "first" }]\n'
+    )
+    specs = Specs(samples=(*SPECS.samples, parse_sample(text)), records=SPECS.records, types=SPECS.types)
+    scope = Scope(
+        types=(ScopedType(name="PERF_SAMPLE_MADE_UP", value=1 << 40, new=True, why="new"),),
+        all_types=(*ALL, ("PERF_SAMPLE_MADE_UP", 1 << 40)),
+    )
+    where = write(render_kselftest(scope, specs), tmp_path)
+    (where / "linux").mkdir()
+    system = Path("/usr/include/linux/perf_event.h")
+    (where / "linux" / "perf_event.h").write_text(with_new_names(system.read_text(encoding="utf-8")), encoding="utf-8")
+    (where / "try.c").write_text(TRY, encoding="utf-8")
+    sources = [p for p in where.glob("*.c") if p.stem not in programs(scope, specs)]
+    flags = ["-std=gnu11", "-D_GNU_SOURCE", "-isystem", str(where), "-pthread"]
+    subprocess.run(["gcc", *flags, "-o", where / "try", *sources], check=True)
+    result = subprocess.run([where / "try"], capture_output=True, text=True, check=True)
+    assert result.stdout.splitlines() == [
+        "ok 7 8",
+        "MADE_UP.words needs 3 times 8 bytes, 16 are left",
+        "the sample decodes to 24 bytes, header.size is 32",
+        "TID.pid needs 1 times 4 bytes, 0 are left",
+    ]
+
+
+TRY = """
+#include "decode.h"
+#include <stdio.h>
+static void decode(__u64 type, int size, __u64 nr)
+{
+	struct perf_event_attr attr = { .sample_type = type };
+	__u64 words[8] = { 0, nr, 7, 8, 9 };
+	struct perf_event_header *header = (void *)words;
+	struct sample sample;
+	const char *problem;
+
+	header->size = size;
+	problem = decode_sample(&attr, header, &sample);
+	if (problem)
+		puts(problem);
+	else
+		printf("ok %llu %llu\\n", sample.made_up.words[0], sample.made_up.words[1]);
+}
+int main(void)
+{
+	decode(1ULL << 40, 32, 2);
+	decode(1ULL << 40, 32, 3);
+	decode(1ULL << 40, 32, 1);
+	decode(1ULL << 40 | PERF_SAMPLE_TID, 8, 1);
+	return 0;
+}
+"""
