@@ -93,7 +93,7 @@ def base() -> BaseInfo:
         tree="demo",
         commit=BASE_COMMIT,
         describe="linux-source-7.2 7.2.9-1~bpo13+1",
-        chosen_by="--base was not given; the series applies to this tree's only version",
+        chosen_by="being the newest version of the tree on which the series applies",
         candidates=(
             "base-commit trailer: the series names none",
             "blob ids of the diff: 2 of 4 are in this tree (kernel/bpf/stackmap.c, include/linux/bpf.h)",
