@@ -618,6 +618,7 @@ def hostile() -> Report:
 
 def huge() -> Report:
     """Return a run with thousands of failing cases and findings and a very long excerpt."""
+    diagnostics = "\n".join(f"line {i} of the diagnostics" for i in range(2000))
     many = tuple(
         Case(
             name=f"group_{n % 40}.case_{n}",
@@ -625,7 +626,7 @@ def huge() -> Report:
             patched=Status.FAIL if n % 3 else Status.PASS,
             reason="x" * 700,
             origin=Origin.INTRODUCED if n % 3 else None,
-            excerpt="\n".join(f"line {i} of the diagnostics" for i in range(2000)),
+            excerpt=diagnostics,
         )
         for n in range(4000)
     )
