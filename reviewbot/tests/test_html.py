@@ -181,6 +181,20 @@ def test_nothing_is_loaded_nothing_complains_and_nothing_overflows(browser: Brow
     watched.page.close()
 
 
+def test_the_policy_of_the_page_stops_what_escaping_missed(browser: Browser, tmp_path: Path) -> None:
+    watched = opened(browser, tmp_path, PAGES["failing_cases"], 1300)
+    watched.page.evaluate("""() => {
+      const make = (name, values) => document.body.appendChild(Object.assign(document.createElement(name), values));
+      make('script', {textContent: 'document.title = "ran"'});
+      make('img', {src: 'https://example.com/x.png'});
+      make('style', {textContent: 'body { display: none }'});
+    }""")
+    assert watched.page.title() != "ran"
+    assert watched.page.locator("h1").is_visible()
+    assert len([line for line in watched.console if "Content Security Policy" in line]) == 3
+    watched.page.close()
+
+
 _CONTRAST = """() => {
   const parse = c => c.match(/[\\d.]+/g).map(Number);
   const lum = ([r, g, b]) => [r, g, b].map(v => v / 255)
