@@ -73,7 +73,7 @@ def judge(
         doubts.append(f"The series applied only with fuzz: {apply.summary}")
     if broken:
         return _verdict(VerdictKind.FAIL, [*broken, *untold, *doubts, *notes])
-    if not any(s.status in _RAN and s.stage not in _PREPARE for s in stages):
+    if not untold and not any(s.status in _RAN and s.stage not in _PREPARE for s in stages):
         untold.append("Nothing was tested")
     if untold:
         return _verdict(VerdictKind.INCONCLUSIVE, [*untold, *doubts, *notes])

@@ -67,6 +67,7 @@ def _environment() -> jinja2.Environment:
         "name": _name,
         "duration": clean.duration,
         "size": clean.size,
+        "visible": lambda text: clean.one_line(text, 120),
         "count": clean.count,
         "commas": lambda number: f"{number:,}",
         "when": _when,

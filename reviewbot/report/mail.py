@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from reviewbot.model import Patch, Report, Series
 
+SENDER = "reviewbot <reviewbot@localhost>"
 _WIDTH = 72
 _ITEMS_MAX = 5
 _EXCERPT_LINES = 20
@@ -36,7 +37,7 @@ _MEANT_FOR_TOOLS = re.compile(
 )
 
 
-def render_mail(report: Report, *, sender: str, url: str = "") -> str:
+def render_mail(report: Report, *, sender: str = SENDER, url: str = "") -> str:
     """Return the mail with its headers and LF line ends.
 
     sender is ``Name <name@example.com>``; url, where given, leads to the report.

@@ -306,7 +306,11 @@ def selftest(failing: dict[str, tuple[str, str]] | None = None) -> StageResult:
         else "84 of 86 cases pass on patched, 2 skipped",
         duration_s=31.2,
         cases=made,
-        facts=(("generated", "86 cases for 2 new sample types"), ("built with", "make headers_install of patched")),
+        facts=(
+            ("generated", "86 cases for 2 new sample types"),
+            ("built with", "make headers_install of patched"),
+            ("payload not verified (no spec)", "PERF_SAMPLE_AUX"),
+        ),
         commands=(
             "reviewbot selftest generate series.txt --tree demo -o selftest",
             "make -C selftest && ./selftest/perf_sample_types",

@@ -9,7 +9,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reviewbot.report.html import log_href, render_html, show
@@ -63,6 +63,12 @@ def test_prerequisites_and_missing_patches_are_shown_apart() -> None:
     assert "patches 1, 2, 4-8 of 8; they were not given and are not tested" in plain(PAGES["failing_cases"])
 
 
+def test_what_a_stage_did_not_do_is_said() -> None:
+    untold = PAGES["passing"].partition("What could not be told")[2].partition("</section>")[0]
+    assert "payload not verified (no spec): PERF_SAMPLE_AUX" in untold
+    assert "2 cases skipped: needs a hardware counter" in untold
+
+
 def test_failed_hunks_are_shown_with_the_nearest_place() -> None:
     text = plain(PAGES["does_not_apply"])
     assert "The nearest place is line 5,390, 94 % alike" in text
@@ -97,6 +103,7 @@ def test_hidden_characters_are_written_out_and_bidi_is_announced() -> None:
     assert "characters that change its direction" not in PAGES["failing_cases"]
 
 
+@settings(deadline=None)
 @given(st.text(st.characters(exclude_categories=())))
 def test_any_text_is_shown_as_text(text: str) -> None:
     shown = str(show(text))

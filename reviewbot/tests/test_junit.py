@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from junitparser import Error, Failure, JUnitXml, Skipped, TestCase
 
@@ -85,6 +85,7 @@ def test_every_sample_is_valid(name: str) -> None:
     assert cases_of(render_junit(SAMPLES[name]))
 
 
+@settings(deadline=None)
 @example("\ufffe\uffff\x00\ud800")
 @given(st.text(st.characters(exclude_categories=()), min_size=1, max_size=30))
 def test_any_text_is_valid_xml(text: str) -> None:

@@ -9,7 +9,7 @@ from email.policy import default
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reviewbot.report.mail import render_mail
@@ -102,6 +102,7 @@ _words = st.sampled_from(
 )
 
 
+@settings(deadline=None)
 @given(st.lists(_words | st.text(max_size=8), max_size=12).map(" ".join))
 def test_no_text_can_speak_to_a_tool(text: str) -> None:
     report = samples.failing_cases()

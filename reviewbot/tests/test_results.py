@@ -9,7 +9,7 @@ from pathlib import Path
 
 import jsonschema
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reviewbot.errors import UsageError
@@ -135,6 +135,7 @@ def test_a_value_that_the_model_forbids_is_refused(path: tuple[str | int, ...], 
         parse_results(json.dumps(plain))
 
 
+@settings(deadline=None)
 @given(st.recursive(st.none() | st.booleans() | st.integers() | st.text(max_size=5), lambda x: st.lists(x, max_size=3)))
 def test_any_json_value_as_series_is_read_or_refused(value: object) -> None:
     plain = json.loads(render_json(samples.passing())) | {"series": value}
@@ -145,6 +146,7 @@ def test_any_json_value_as_series_is_read_or_refused(value: object) -> None:
     assert value is None
 
 
+@settings(deadline=None)
 @given(st.text(st.characters(exclude_categories=()), max_size=30))
 def test_any_text_survives(text: str) -> None:
     stage = StageResult(stage="build", status=samples.build().status, summary=f"x{text}", excerpt=text)
