@@ -1,7 +1,7 @@
 """From the results of the stages to the one answer of a run.
 
 In: the StageResults so far, and what became of applying the series. Out: a Verdict, its reasons most important first,
-one plain line each. Pure. The rules (README.md, "Results"):
+one plain line each. Pure. The rules:
 
 - FAIL: the series applied, and a stage fails, or something that the series introduced breaks a rule.
 - INCONCLUSIVE: nothing fails, and the question has no answer: the series was not applied, nothing was tested, a
@@ -198,7 +198,7 @@ def _notes(stages: Sequence[StageResult], series: Series | None) -> list[str]:
         )
     for stage in stages:
         if stage.status is Status.SKIP and not stage.required:
-            lines.append(f"{stage.stage} was not needed: {stage.summary}")
+            lines.append(f"{stage.stage} was skipped: {stage.summary}")
         skipped = sum(c.patched is Status.SKIP for c in stage.cases)
         if skipped:
             lines.append(f"{stage.stage}: {skipped} of {len(stage.cases)} cases were skipped on patched")

@@ -464,7 +464,7 @@ def does_not_apply() -> Report:
     stages = (
         intake(),
         base_stage(),
-        apply_stage(Status.SKIP, "2 of 13 hunks find no place"),
+        replace(apply_stage(Status.SKIP, "2 of 13 hunks find no place"), excerpt=failures[0].difference),
         *skipped("configure", "build", "boot", "selftest", why=why),
     )
     return report(stages, apply, chosen=chosen)

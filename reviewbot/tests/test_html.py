@@ -83,6 +83,7 @@ def test_a_failing_stage_is_open_and_a_passing_one_is_closed() -> None:
 
 def test_an_excerpt_is_shown_once() -> None:
     assert PAGES["panic"].count("Kernel panic - not syncing") == 1
+    assert PAGES["does_not_apply"].count("--- what the patch expects") == 1
 
 
 @pytest.mark.parametrize("name", PAGES)
@@ -119,6 +120,19 @@ def test_a_huge_report_is_cut_and_says_so() -> None:
     assert "… and 3,000 more cases" in plain(page)
     assert "lines left out here" in page
     assert "more characters" in page
+
+
+@pytest.mark.parametrize(
+    ("started", "shown"),
+    [
+        ("2026-11-30T21:14:07Z", "30 November 2026, 21:14 UTC"),
+        ("2026-12-01T00:14:07+03:00", "30 November 2026, 21:14 UTC"),
+        ("yesterday", "yesterday"),
+    ],
+)
+def test_the_time_is_in_utc(started: str, shown: str) -> None:
+    report = samples.passing()
+    assert shown in render_html(replace(report, run=replace(report.run, started=started)))
 
 
 @pytest.mark.parametrize(

@@ -76,7 +76,7 @@ def test_what_did_not_finish_comes_before_what_was_skipped_because_of_it() -> No
 def test_an_optional_stage_may_be_skipped_and_is_mentioned() -> None:
     verdict = judge(whole(stage("coverage", Status.SKIP, required=False)), samples.applied())
     assert verdict.kind is VerdictKind.PASS
-    assert "coverage was not needed: coverage says skip" in verdict.reasons
+    assert "coverage was skipped: coverage says skip" in verdict.reasons
 
 
 def test_an_optional_stage_that_did_not_finish_is_a_warning() -> None:
