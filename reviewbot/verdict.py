@@ -1,7 +1,7 @@
 """From the results of the stages to the one answer of a run.
 
 In: the StageResults so far, and what became of applying the series. Out: a Verdict, its reasons most important first,
-one plain line each. Pure. The rules (README.md, "Results"):
+one plain line each. Pure. The rules:
 
 - FAIL: the series applied, and a stage fails, or something that the series introduced breaks a rule.
 - INCONCLUSIVE: nothing fails, and the question has no answer: the series was not applied, nothing was tested, a
@@ -73,7 +73,7 @@ def judge(
         doubts.append(f"The series applied only with fuzz: {apply.summary}")
     if broken:
         return _verdict(VerdictKind.FAIL, [*broken, *untold, *doubts, *notes])
-    if not any(s.status in _RAN and s.stage not in _PREPARE for s in stages):
+    if not untold and not any(s.status in _RAN and s.stage not in _PREPARE for s in stages):
         untold.append("Nothing was tested")
     if untold:
         return _verdict(VerdictKind.INCONCLUSIVE, [*untold, *doubts, *notes])
@@ -198,7 +198,7 @@ def _notes(stages: Sequence[StageResult], series: Series | None) -> list[str]:
         )
     for stage in stages:
         if stage.status is Status.SKIP and not stage.required:
-            lines.append(f"{stage.stage} was not needed: {stage.summary}")
+            lines.append(f"{stage.stage} was skipped: {stage.summary}")
         skipped = sum(c.patched is Status.SKIP for c in stage.cases)
         if skipped:
             lines.append(f"{stage.stage}: {skipped} of {len(stage.cases)} cases were skipped on patched")

@@ -10,7 +10,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
-from datetime import datetime
+from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -67,6 +67,7 @@ def _environment() -> jinja2.Environment:
         "name": _name,
         "duration": clean.duration,
         "size": clean.size,
+        "visible": lambda text: clean.one_line(text, 120),
         "count": clean.count,
         "commas": lambda number: f"{number:,}",
         "when": _when,
@@ -115,9 +116,12 @@ def _name(text: str) -> Markup:
 
 def _when(started: str) -> str:
     try:
-        return datetime.fromisoformat(started).strftime("%-d %B %Y, %H:%M UTC")
+        moment = datetime.fromisoformat(started)
     except ValueError:
         return started
+    if moment.tzinfo is not None:
+        moment = moment.astimezone(UTC)
+    return moment.strftime("%-d %B %Y, %H:%M UTC")
 
 
 def _split_item(text: str) -> tuple[str, str]:

@@ -56,6 +56,8 @@ def results_schema() -> dict[str, Any]:
     """Return the JSON Schema (draft 2020-12) of what render_json writes."""
     schema = msgspec.json.schema(Report)
     definitions = schema["$defs"]
+    for definition in definitions.values():
+        definition["description"] = " ".join(definition["description"].split())
     for key in _LEFT_OUT:
         del definitions["Patch"]["properties"][key]
     definitions["Patch"]["required"] = [k for k in definitions["Patch"]["required"] if k not in _LEFT_OUT]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from reviewbot.model import Status, VerdictKind
 from reviewbot.report import view
 from reviewbot.report.clean import duration, one_line
 
@@ -27,6 +28,8 @@ def render_text(report: Report) -> str:
         lines.append(f"{report.series.title} ({view.series_name(report)})")
     if report.base is not None:
         lines.append(f"on {report.base.describe} ({report.base.commit[:12]})")
+    if report.verdict is VerdictKind.INCONCLUSIVE:
+        lines += _part("Why", [view.Item(text=line, status=Status.ERROR) for line in report.reasons])
     lines += _part("Breaks", answer.breaks)
     lines += _part("To judge", answer.doubts)
     lines += _part("Holds", answer.holds)

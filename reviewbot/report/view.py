@@ -21,6 +21,8 @@ LOOK_MAX = 40  # failing cases, findings and hunks of a stage that are shown in 
 Tally: TypeAlias = "tuple[tuple[Status, int], ...]"
 
 _ORDER = {Status.FAIL: 0, Status.ERROR: 1, Status.WARN: 2, Status.SKIP: 3, Status.PASS: 4}
+# A fact of a stage whose name has these words says what the stage did not do.
+_UNTOLD_FACTS = ("not verified", "not exercised", "not compiled", "did not stick")
 _QUIET = (Status.PASS, Status.SKIP)
 _PREPARE = frozenset({"intake", "base", "apply", "configure"})
 _NO_ANSWER = {
@@ -262,6 +264,9 @@ def _untold(stages: tuple[StageResult, ...]) -> Iterable[Item]:
 
 
 def _unheard(index: int, stage: StageResult) -> Iterable[Item]:
+    for name, value in stage.facts:
+        if value and any(words in name for words in _UNTOLD_FACTS):
+            yield Item(text=f"{stage.stage}: {name}: {value}", status=Status.SKIP, anchor=f"stage-{index}")
     unheard = Counter((c.patched, c.reason) for c in stage.cases if c.patched in (Status.SKIP, Status.ERROR))
     for (status, reason), number in unheard.items():
         what = "skipped" if status is Status.SKIP else "without a result"

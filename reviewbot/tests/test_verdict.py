@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reviewbot.model import (
@@ -76,7 +76,7 @@ def test_what_did_not_finish_comes_before_what_was_skipped_because_of_it() -> No
 def test_an_optional_stage_may_be_skipped_and_is_mentioned() -> None:
     verdict = judge(whole(stage("coverage", Status.SKIP, required=False)), samples.applied())
     assert verdict.kind is VerdictKind.PASS
-    assert "coverage was not needed: coverage says skip" in verdict.reasons
+    assert "coverage was skipped: coverage says skip" in verdict.reasons
 
 
 def test_an_optional_stage_that_did_not_finish_is_a_warning() -> None:
@@ -259,6 +259,7 @@ _applies = st.none() | st.sampled_from(
 )
 
 
+@settings(deadline=None)
 @given(_runs, _applies, _stages((Status.SKIP, Status.ERROR)))
 def test_more_that_did_not_run_never_makes_a_verdict_pass(
     stages: list[StageResult], apply: ApplyResult | None, extra: StageResult
@@ -268,6 +269,7 @@ def test_more_that_did_not_run_never_makes_a_verdict_pass(
     assert after is not VerdictKind.PASS or before is VerdictKind.PASS or not extra.required
 
 
+@settings(deadline=None)
 @given(_runs, _stages((Status.SKIP, Status.ERROR)), st.integers(0, 8))
 def test_a_stage_that_turns_into_skip_or_error_never_improves_a_verdict_that_nothing_fails(
     stages: list[StageResult], extra: StageResult, at: int
@@ -278,6 +280,7 @@ def test_a_stage_that_turns_into_skip_or_error_never_improves_a_verdict_that_not
     assert _RANK[after] >= max(_RANK[before], _RANK[VerdictKind.INCONCLUSIVE])
 
 
+@settings(deadline=None)
 @given(_runs, _applies)
 def test_pass_needs_every_required_stage_to_have_passed(stages: list[StageResult], apply: ApplyResult | None) -> None:
     if judge(stages, apply).kind is not VerdictKind.PASS:
@@ -290,16 +293,19 @@ def test_pass_needs_every_required_stage_to_have_passed(stages: list[StageResult
     assert not any(c.counts for s in stages for c in s.cases)
 
 
+@settings(deadline=None)
 @given(_runs, st.sampled_from(_UNAPPLIED))
 def test_without_a_patched_tree_nothing_fails_and_nothing_passes(stages: list[StageResult], state: ApplyState) -> None:
     assert judge(stages, ApplyResult(state=state, summary="x")).kind is VerdictKind.INCONCLUSIVE
 
 
+@settings(deadline=None)
 @given(_runs)
 def test_a_failing_stage_always_fails_an_applied_run(stages: list[StageResult]) -> None:
     assert kind([*stages, stage("boot", Status.FAIL)]) is VerdictKind.FAIL
 
 
+@settings(deadline=None)
 @given(_runs, st.sampled_from([Blame.PREREQUISITE, Blame.BASE]))
 def test_what_others_did_never_counts(stages: list[StageResult], blame: Blame) -> None:
     calm = [
@@ -314,6 +320,7 @@ def test_what_others_did_never_counts(stages: list[StageResult], blame: Blame) -
     assert kind(whole(*calm)) is VerdictKind.PASS
 
 
+@settings(deadline=None)
 @given(_runs, _applies, st.booleans(), st.text(max_size=8))
 def test_reasons_are_single_lines(
     stages: list[StageResult], apply: ApplyResult | None, finished: bool, stopped_by: str
