@@ -9,6 +9,7 @@ from reviewbot.model import AppliedPatch, ApplyResult, ApplyState, Blame
 from reviewbot.tools.git import must
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
 AUTHOR = "Alex Example <alex@example.com>"
@@ -20,12 +21,12 @@ class MiniTree:
     base: str = ""
     patches: list[AppliedPatch] = field(default_factory=list)
 
-    def start(self, files: dict[str, str]) -> None:
+    def start(self, files: Mapping[str, str]) -> None:
         self.repo.mkdir(parents=True, exist_ok=True)
         must(self.repo, "init", "--quiet", "--initial-branch=main")
         self.base = self.commit("base\n\nSigned-off-by: Alex Example <alex@example.com>\n", files)
 
-    def commit(self, message: str, files: dict[str, str | None], *, author: str = AUTHOR) -> str:
+    def commit(self, message: str, files: Mapping[str, str | None], *, author: str = AUTHOR) -> str:
         for name, text in files.items():
             path = self.repo / name
             if text is None:
@@ -38,7 +39,7 @@ class MiniTree:
         return must(self.repo, "rev-parse", "HEAD")
 
     def patch(
-        self, message: str, files: dict[str, str | None], *, author: str = AUTHOR, role: Blame = Blame.SERIES
+        self, message: str, files: Mapping[str, str | None], *, author: str = AUTHOR, role: Blame = Blame.SERIES
     ) -> str:
         commit = self.commit(message, files, author=author)
         subject = message.splitlines()[0]
