@@ -2,7 +2,7 @@
 
 An ERROR is for a reader to judge, a WARNING is a note; neither ever fails a series.
 
-What other checks here answer themselves (sign-offs, Fixes tags) is left out.
+What other checks here answer themselves (sign-offs, Fixes tags, trailing space) is left out.
 """
 
 from __future__ import annotations
@@ -22,20 +22,29 @@ if TYPE_CHECKING:
     from reviewbot.tools.checkpatch import Complaint
 
 NAME = "checkpatch"
-# Answered by the check "trailers"; and FILE_PATH_CHANGES fires for every new file.
-_ELSEWHERE = ("MISSING_SIGN_OFF", "NO_AUTHOR_SIGN_OFF", "BAD_FIXES_TAG", "FILE_PATH_CHANGES", "FROM_SIGN_OFF_MISMATCH")
+# Answered by the checks "trailers" and "whitespace"; and FILE_PATH_CHANGES fires for every new file.
+_ELSEWHERE = (
+    "MISSING_SIGN_OFF",
+    "NO_AUTHOR_SIGN_OFF",
+    "FROM_SIGN_OFF_MISMATCH",
+    "BAD_FIXES_TAG",
+    "TRAILING_WHITESPACE",
+    "SPACE_BEFORE_TAB",
+    "FILE_PATH_CHANGES",
+)
 
 
 def _ask(subject: Subject) -> Answer:
     script = extract_checkpatch(subject.repo, subject.base, subject.scripts)
     if script is None:
         return Answer(skipped="the base tree has no scripts/checkpatch.pl")
+    # A tree without history has none of the commits that a message can name.
+    git_dir = subject.repo if subject.history else None
+    ignore = _ELSEWHERE if subject.history else (*_ELSEWHERE, "UNKNOWN_COMMIT_ID")
     findings = []
     for number, commit in enumerate(subject.commits, start=1):
         patch = _patch_file(subject, commit, number)
-        # A tree without history has none of the commits that a message can name.
-        git_dir = subject.repo if subject.history else None
-        complaints = checkpatch(script, patch, ignore=_ELSEWHERE, git_dir=git_dir, log=subject.log)
+        complaints = checkpatch(script, patch, ignore=ignore, git_dir=git_dir, log=subject.log)
         findings += [_finding(complaint, commit) for complaint in complaints]
     return Answer(findings=tuple(findings))
 

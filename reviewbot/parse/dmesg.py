@@ -102,16 +102,14 @@ def new_splats(base: Iterable[Splat], patched: Iterable[Splat]) -> tuple[Splat, 
 def reached_userspace(text: str, marker: str) -> bool:
     """Tell whether a program in the guest printed marker; a kernel line that holds it does not count.
 
-    marker must not be empty, and should be hard to guess.
+    marker must not be empty, and should be hard to guess. On a console without time stamps it has to be a whole line.
     """
-    lines = text.splitlines()
-    stamped = any(_STAMP.search(line) for line in lines)
-    for line in lines:
-        stamp = _STAMP.search(line) if stamped else None
-        own = line[: stamp.start()] if stamp else line
-        if marker in _ANSI.sub("", own):
-            return True
-    return False
+    lines = [_ANSI.sub("", line).rstrip() for line in text.split("\n")]
+    stamps = [_STAMP.search(line) for line in lines]
+    if not any(stamps):
+        return marker in lines
+    own = (line[: stamp.start()] if stamp else line for line, stamp in zip(lines, stamps, strict=True))
+    return any(marker in line for line in own)
 
 
 def kernel_version(text: str) -> str:

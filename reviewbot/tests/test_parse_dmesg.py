@@ -70,6 +70,11 @@ def test_userspace_is_reached_only_by_a_program() -> None:
     assert not reached_userspace(boot, "RB-START 5a5a")
 
 
+def test_userspace_on_a_console_without_stamps() -> None:
+    assert not reached_userspace("Command line: marker=RB-START quiet\n", "RB-START")
+    assert reached_userspace("Run /init as init process\r\nRB-START\r\n", "RB-START")
+
+
 def test_a_program_cannot_fake_a_splat_where_the_console_has_stamps() -> None:
     assert parse_console("[    0.100000] Run /init\nKernel panic - not syncing: not really\n") == ()
 
