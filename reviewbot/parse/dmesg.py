@@ -30,6 +30,7 @@ _SUFFIX = re.compile(r"\.(?:isra|constprop|part|cold|llvm)\b.*$")
 _BAR = re.compile(r"^={20,}$")
 _CUT = "------------[ cut here ]------------"
 _RCU_PLACE = re.compile(r"^(?P<file>[\w./-]+):(?P<line>\d{1,9}) (?P<what>\S.*)$")
+_MAX_CHARS = 2000  # of a line
 _MAX_LINES = 160
 _MAX_LINES_BARE = 20  # of a report without a call trace
 _MAX_SPLATS = 500
@@ -130,7 +131,7 @@ def result_like_lines(text: str) -> tuple[str, ...]:
 
 def _kernel_lines(text: str) -> list[str]:
     # The kernel's lines without escapes and stamps. A stamp can stand in the middle of what a program was printing.
-    lines = [_ANSI.sub("", line.rstrip("\r")) for line in text.split("\n")]
+    lines = [_ANSI.sub("", line[:_MAX_CHARS].rstrip("\r")) for line in text.split("\n")]
     stamps = [_STAMP.search(line) for line in lines]
     if not any(stamps):
         return lines

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -113,3 +115,19 @@ def test_any_text_is_read(text: str) -> None:
     parse_console(text)
     parse_console(f"[    1.000000] BUG: {text}")
     reached_userspace(text, "marker")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "INFO: task " + "a:1 blocked " * 10**5,
+        "BUG: KASAN: " + "a " * 10**6,
+        "WARNING: " + "a/" * 10**6,
+        "BUG: " + "0" * 10**6,
+    ],
+    ids=len,
+)
+def test_a_hostile_line_takes_no_time(line: str) -> None:
+    started = time.monotonic()
+    parse_console(f"[    1.000000] {line}\n")
+    assert time.monotonic() - started < 2
