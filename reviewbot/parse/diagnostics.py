@@ -94,7 +94,7 @@ def parse_build(text: str, *, failed: bool, trees: Sequence[str] = ()) -> BuildL
     failed tells that the build ended with an error. trees are absolute directories (source, build) that are cut off
     the front of file names.
     """
-    lines = [clean(line) for line in text.splitlines()]
+    lines = [clean(line) for line in text.split("\n")]
     reader = _Reader(lines, tuple(f"{tree.rstrip('/')}/" for tree in trees))
     found = tuple(dict.fromkeys(reader.read()))
     infra = _infra(lines) if failed else ""

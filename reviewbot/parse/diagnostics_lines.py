@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+_MAX_CHARS = 4000
 _ANSI = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b\]8;[^\x07\x1b]*(?:\x07|\x1b\\)")
 _QUOTES = str.maketrans({"\u2018": "'", "\u2019": "'", "\u201c": '"', "\u201d": '"', "`": "'"})
 
@@ -77,8 +78,8 @@ _KINDS = {"warn": "warning", "warning": "warning", "note": "note"}
 
 
 def clean(line: str) -> str:
-    """Return line without terminal escapes and with plain quotes."""
-    return _ANSI.sub("", line.rstrip("\r\n")).translate(_QUOTES)
+    """Return line without terminal escapes and with plain quotes, cut after 4,000 characters."""
+    return _ANSI.sub("", line[:_MAX_CHARS].rstrip("\r\n")).translate(_QUOTES)
 
 
 def head_of(line: str) -> Head | None:

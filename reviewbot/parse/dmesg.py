@@ -30,6 +30,7 @@ _SUFFIX = re.compile(r"\.(?:isra|constprop|part|cold|llvm)\b.*$")
 _BAR = re.compile(r"^={20,}$")
 _CUT = "------------[ cut here ]------------"
 _RCU_PLACE = re.compile(r"^(?P<file>[\w./-]+):(?P<line>\d{1,9}) (?P<what>\S.*)$")
+_MAX_CHARS = 2000  # of a line
 _MAX_LINES = 160
 _MAX_LINES_BARE = 20  # of a report without a call trace
 _MAX_SPLATS = 500
@@ -102,16 +103,14 @@ def new_splats(base: Iterable[Splat], patched: Iterable[Splat]) -> tuple[Splat, 
 def reached_userspace(text: str, marker: str) -> bool:
     """Tell whether a program in the guest printed marker; a kernel line that holds it does not count.
 
-    marker must not be empty, and should be hard to guess.
+    marker must not be empty, and should be hard to guess. On a console without time stamps it has to be a whole line.
     """
-    lines = text.splitlines()
-    stamped = any(_STAMP.search(line) for line in lines)
-    for line in lines:
-        stamp = _STAMP.search(line) if stamped else None
-        own = line[: stamp.start()] if stamp else line
-        if marker in _ANSI.sub("", own):
-            return True
-    return False
+    lines = [_ANSI.sub("", line).rstrip() for line in text.split("\n")]
+    stamps = [_STAMP.search(line) for line in lines]
+    if not any(stamps):
+        return marker in lines
+    own = (line[: stamp.start()] if stamp else line for line, stamp in zip(lines, stamps, strict=True))
+    return any(marker in line for line in own)
 
 
 def kernel_version(text: str) -> str:
@@ -132,7 +131,7 @@ def result_like_lines(text: str) -> tuple[str, ...]:
 
 def _kernel_lines(text: str) -> list[str]:
     # The kernel's lines without escapes and stamps. A stamp can stand in the middle of what a program was printing.
-    lines = [_ANSI.sub("", line.rstrip("\r")) for line in text.split("\n")]
+    lines = [_ANSI.sub("", line[:_MAX_CHARS].rstrip("\r")) for line in text.split("\n")]
     stamps = [_STAMP.search(line) for line in lines]
     if not any(stamps):
         return lines

@@ -182,8 +182,17 @@ SKIPPED = re.compile(
 )
 
 
+# What every rule's lines hold: most lines of a console are told apart by this alone.
+_HINT = re.compile(
+    r"BUG|WARNING|UBSAN|INFO: |panic|PANIC|Oops|fault|error|opcode|segment|Unable|LOCKUP|kmemleak|unreferenced|"
+    r"Out of memory|Memory cgroup"
+)
+
+
 def match(line: str) -> tuple[Rule, re.Match[str]] | None:
     """Return the first rule that the beginning of line matches, and its match; None for an ordinary line."""
+    if not _HINT.search(line):
+        return None
     for rule in RULES:
         if found := rule.pattern.match(line):
             return rule, found

@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+_MAX_CHARS = 4000  # of a line; a longer one holds data, not a result
 _ANSI = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)")
 _PRINTK = re.compile(r"^(?:<\d{1,3}>)?(?:\[ *\d+\.\d+\](?:\[ *[TC]\d+\])? ?|\[ *[TC]\d+\] ?)")
 _PREFIX = r"^(?P<prefix>(?:# | )*)"
@@ -72,8 +73,11 @@ Line = Version | Plan | Result | Bail | Subtest
 
 
 def clean(line: str) -> str:
-    """Return line without terminal escapes, a carriage return and a printk time stamp; indentation stays."""
-    return _PRINTK.sub("", _ANSI.sub("", line.rstrip("\r\n")), count=1)
+    """Return line without terminal escapes, a carriage return and a printk time stamp; indentation stays.
+
+    A line is cut after 4,000 characters.
+    """
+    return _PRINTK.sub("", _ANSI.sub("", line[:_MAX_CHARS].rstrip("\r\n")), count=1)
 
 
 def read_line(line: str) -> Line | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 
 import pytest
@@ -77,3 +78,14 @@ def test_compare_loses_and_invents_nothing(base: list[Diagnostic], patched: list
 def test_any_text_is_read(text: str, failed: bool) -> None:
     build = parse_build(text, failed=failed)
     assert not failed or build.errors or build.infra
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["a:" * 10**6, "a" * 10**6 + ":1:", "ld: " * 10**6, "/bin/sh: 1: " + " 1" * 10**6, "In function '" * 10**5],
+    ids=len,
+)
+def test_a_hostile_line_takes_no_time(line: str) -> None:
+    started = time.monotonic()
+    parse_build(line, failed=True)
+    assert time.monotonic() - started < 2

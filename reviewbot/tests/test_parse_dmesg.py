@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -70,6 +72,11 @@ def test_userspace_is_reached_only_by_a_program() -> None:
     assert not reached_userspace(boot, "RB-START 5a5a")
 
 
+def test_userspace_on_a_console_without_stamps() -> None:
+    assert not reached_userspace("Command line: marker=RB-START quiet\n", "RB-START")
+    assert reached_userspace("Run /init as init process\r\nRB-START\r\n", "RB-START")
+
+
 def test_a_program_cannot_fake_a_splat_where_the_console_has_stamps() -> None:
     assert parse_console("[    0.100000] Run /init\nKernel panic - not syncing: not really\n") == ()
 
@@ -108,3 +115,19 @@ def test_any_text_is_read(text: str) -> None:
     parse_console(text)
     parse_console(f"[    1.000000] BUG: {text}")
     reached_userspace(text, "marker")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "INFO: task " + "a:1 blocked " * 10**5,
+        "BUG: KASAN: " + "a " * 10**6,
+        "WARNING: " + "a/" * 10**6,
+        "BUG: " + "0" * 10**6,
+    ],
+    ids=len,
+)
+def test_a_hostile_line_takes_no_time(line: str) -> None:
+    started = time.monotonic()
+    parse_console(f"[    1.000000] {line}\n")
+    assert time.monotonic() - started < 2

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -89,3 +91,12 @@ def test_any_order_of_lines_keeps_the_rules(parts: list[tuple[str, str]]) -> Non
 def test_any_text_is_read(text: str) -> None:
     parse_ktap(text)
     parse_ktap(f"KTAP version 1\n1..2\n{text}\n")
+
+
+@pytest.mark.parametrize(
+    "line", ["# " * 10**6, "ok 1 " + "# " * 10**6, "[" * 10**6, "ok 1 a #" + " " * 10**6 + "x"], ids=len
+)
+def test_a_hostile_line_takes_no_time(line: str) -> None:
+    started = time.monotonic()
+    parse_ktap(f"KTAP version 1\n1..1\n{line}\nok 1 a\n")
+    assert time.monotonic() - started < 2
