@@ -52,9 +52,10 @@ install_packages() {
     if [ -z "$must$may" ]; then
         return
     fi
-    say "Debian packages to install: $must$may"
+    must=${must% } may=${may% }
+    say "Debian packages to install: $must${must:+ }$may"
     if [ "$(id -u)" != 0 ]; then
-        command="apt-get install --no-install-recommends $must$may"
+        command="apt-get install --no-install-recommends $must${must:+ }$may"
         [ -n "$must" ] || {
             say "going on without them; as root: $command"
             return
@@ -95,11 +96,12 @@ make_venv() {
     fi
 }
 
+# Each gate runs, also after one that failed.
 gate() {
     say "$*"
     program=$1
     shift
-    ".venv/bin/$program" "$@"
+    ".venv/bin/$program" "$@" || failed="$failed $program"
 }
 
 case "${1-} ${2-}" in
@@ -112,11 +114,16 @@ make_venv
 if [ "$1" = demo ]; then
     exec .venv/bin/reviewbot "$@"
 fi
+failed=
 gate ruff check
 gate ruff format --check
 gate mypy
 gate pytest
 if [ "${2-}" = --kernel ]; then
     gate pytest -m kernel
+fi
+if [ -n "$failed" ]; then
+    say "failed:$failed"
+    exit 1
 fi
 say "all passed"
