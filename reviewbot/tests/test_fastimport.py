@@ -97,8 +97,8 @@ def test_the_same_content_is_the_same_commit_everywhere(tmp_path: Path, monkeypa
         place.mkdir()
         repo = _import(place, lzma.compress(_tar(FILES), preset=number), f"linux-{number}.tar.xz")
         ids.add(must(repo, "rev-parse", "HEAD"))
-        assert must(repo, "log", "--format=%an <%ae> %ad %cn %cd", "--date=iso-strict") == (
-            "reviewbot <reviewbot@localhost> 2000-01-01T00:00:00+00:00 reviewbot 2000-01-01T00:00:00+00:00"
+        assert must(repo, "log", "--format=%an <%ae> %ad %cn %cd", "--date=raw") == (
+            "reviewbot <reviewbot@localhost> 946684800 +0000 reviewbot 946684800 +0000"
         )
     assert len(ids) == 1
 
