@@ -177,8 +177,10 @@ def _start(
 
 
 def _end(child: subprocess.Popen[bytes], mark: str) -> None:
-    session.end(child.pid, mark, child.poll)
-    child.wait()
-    for stream in (child.stdout, child.stderr):
-        if stream is not None:
-            stream.close()
+    try:
+        session.end(child.pid, mark, child.poll)
+    finally:
+        child.wait()
+        for stream in (child.stdout, child.stderr):
+            if stream is not None:
+                stream.close()

@@ -7,6 +7,7 @@ Packages are verified by apt as always. Formats: apt.conf(5), sources.list(5), a
 
 from __future__ import annotations
 
+import functools
 import re
 import time
 from pathlib import Path
@@ -64,11 +65,16 @@ def available_series(cache: Cache) -> tuple[str, ...]:
 def nearest(versions: Sequence[str], wanted: str) -> str:
     """Return the version that is nearest to wanted; versions are newest first, and not empty.
 
-    Nearest by upstream version, part by part (7.2.9 is nearer to 7.2.11 than 7.3.0 is); of equals the newest. A release
-    candidate is before its release.
+    It is the next older or the next newer one by upstream version, whichever is less far away part by part (7.2.9 is
+    nearer to 7.2.11 than 7.3.0 is); of equals the newer. A release candidate is before its release.
     """
+    if wanted in versions:
+        return wanted
     target = _numbers(wanted)
-    return min(versions, key=lambda v: [abs(a - b) for a, b in zip(_numbers(v), target, strict=True)])
+    newer = [version for version in versions if _numbers(version) > target]
+    others = [version for version in versions if _numbers(version) <= target]
+    neighbours = [*newer[-1:], *others[:1]]
+    return min(neighbours, key=lambda v: [abs(a - b) for a, b in zip(_numbers(v), target, strict=True)])
 
 
 def download(cache: Cache, series: str, version: str, directory: Path) -> Path:
@@ -128,9 +134,7 @@ def _configure(cache: Cache) -> None:
     for part in ("state/lists/partial", "cache/archives/partial", "etc/parts"):
         cache.dir("apt", *part.split("/"))
     (root / "state/status").touch()
-    signed = f"[signed-by={_KEYRING}] " if _KEYRING.exists() else ""
-    mirror = _mirror()
-    (root / "etc/sources.list").write_text("".join(f"deb {signed}{mirror} {suite} main\n" for suite in SUITES))
+    (root / "etc/sources.list").write_text("".join(f"{_source(suite)}\n" for suite in SUITES))
     carried = _CARRIED.finditer(run(["apt-config", "dump"], timeout_s=60).stdout)
     own = {
         "Dir::Etc::main": "/dev/null",
@@ -152,6 +156,12 @@ def _configure(cache: Cache) -> None:
     (root / "apt.conf").write_text("\n".join(lines) + "\n")
 
 
+def _source(suite: str) -> str:
+    signed = f"[signed-by={_KEYRING}] " if _KEYRING.exists() else ""
+    return f"deb {signed}{_mirror()} {suite} main"
+
+
+@functools.cache
 def _mirror() -> str:
     # The archive that the machine itself uses; not its security archive, which has no backports.
     done = run(["apt-get", "indextargets", "--format", "$(ORIGIN)|$(LABEL)|$(REPO_URI)"], timeout_s=60)

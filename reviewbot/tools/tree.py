@@ -194,7 +194,7 @@ def worktree(cache: Cache, tree: Tree) -> Path:
     """
     path = cache.sources / tree.name
     ready = tree.repo / _READY
-    if not (ready.exists() and path.is_dir() and git(path, "rev-parse", "--verify", "--quiet", "HEAD").ok):
+    if not (ready.exists() and path.is_dir() and _belongs(path, tree.repo)):
         ready.unlink(missing_ok=True)
         shutil.rmtree(path, ignore_errors=True)
         must(tree.repo, "worktree", "prune", "--expire=now")
@@ -208,6 +208,12 @@ def worktree(cache: Cache, tree: Tree) -> Path:
     # A git that was killed leaves its lock behind; the source lock says that no git of ours runs now.
     Path(must(path, "rev-parse", "--absolute-git-dir"), "index.lock").unlink(missing_ok=True)
     return path
+
+
+def _belongs(path: Path, repo: Path) -> bool:
+    # Asked by name: a work tree that lost its .git file would be found in a repository around the cache.
+    done = git(path, "rev-parse", "--path-format=absolute", "--git-common-dir", "--verify", "HEAD")
+    return done.ok and Path(done.stdout.splitlines()[0]).resolve() == repo.resolve()
 
 
 @contextlib.contextmanager
