@@ -12,6 +12,12 @@ from dataclasses import dataclass, field
 
 from reviewbot.parse.charset import decode, decode_words, unbase64
 
+_FIELD = re.compile(rb"([!-9;-~]{1,80})[ \t]*:[ \t]*([^\n]*(?:\n[ \t]+[^\s][^\n]*)*)\n?")
+# What anybody here reads; a mail has thirty others that are not worth their decoding.
+_READ = frozenset(
+    "from subject date message-id references in-reply-to reply-to x-original-from x-original-sender auto-submitted list-id "
+    "content-type content-disposition content-transfer-encoding x-mailer".split()
+)
 _HEADER = re.compile(rb"([!-9;-~]{1,80})[ \t]*:[ \t]*(.*)")
 _PARAMETER = re.compile(r';\s*([\w*-]+)\s*=\s*("(?:[^"\\]|\\.)*"|[^;\s]*)')
 _MAX_DEPTH = 8
@@ -70,12 +76,36 @@ def parse_message(raw: bytes) -> Message:
         return Message(headers={}, text=_lf(text), notes=(note,) if note else (), has_headers=False)
     walk = _Walk()
     _walk(fields, body, walk, 0)
-    headers = {name: _header_text(value) for name, value in fields.items()}
+    headers = {name: _header_text(value) for name, value in fields.items() if name in _READ}
     return _assemble(headers, walk)
 
 
 def split_headers(raw: bytes) -> tuple[dict[str, bytes], bytes]:
-    """Return the header fields (lower-case names, unfolded values without NUL) and the body of a message."""
+    """Return the header fields (lower-case names, unfolded values without NUL) and the body of a message.
+
+    The first of fields with one name counts.
+    """
+    end = raw.find(b"\n\n")
+    if end > 0 and (found := _plain_fields(raw[: end + 1])) is not None:
+        return found, raw[end + 2 :]
+    return _odd_fields(raw)
+
+
+def _plain_fields(block: bytes) -> dict[str, bytes] | None:
+    # The quick way, for a header block in which every line is in order; None for any other.
+    fields: dict[str, bytes] = {}
+    at = 0
+    for match in _FIELD.finditer(block):
+        if match.start() != at:
+            return None
+        at = match.end()
+        key = match[1].decode("ascii").lower()
+        if key in _READ and key not in fields:
+            fields[key] = b" ".join(match[2][:_MAX_VALUE].replace(b"\0", b"").split())
+    return fields if at == len(block) and b"\r" not in block else None
+
+
+def _odd_fields(raw: bytes) -> tuple[dict[str, bytes], bytes]:
     fields: dict[str, bytes] = {}
     name = ""
     at = 0

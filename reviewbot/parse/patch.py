@@ -20,6 +20,7 @@ from reviewbot.parse.subject import Subject, parse_subject
 _IN_BODY = re.compile(r">?(From|Subject|Date):[ \t]*(.*)")
 _SCISSORS = re.compile(r"^(?=.*(?:>8|8<|>%|%<))[-\s><8%]*(?:cut here)?[-\s><8%]*(?:cut here)?[-\s]*$", re.IGNORECASE)
 _SEED_AUTHOR = re.compile(r"\[([^\[\]]{1,200})\]\s*")
+_ENDS = frozenset({"dif", "Ind", "---"})
 _SIGNED = re.compile(r"^Signed-off-by:", re.MULTILINE | re.IGNORECASE)
 _MESSAGE_ID = re.compile(r"<([^<>\s]{1,400})>")
 
@@ -226,6 +227,8 @@ def _cut_log(text: str) -> tuple[str, str]:
     # The log, and the rest from the separator on (git-mailinfo's rules).
     lines = text.split("\n")
     for index, line in enumerate(lines):
+        if line[:3] not in _ENDS:
+            continue
         if line.startswith(("diff -", "Index: ")) or line.rstrip() == "---" or starts_diff(lines, index):
             return _tidy(lines[:index]), "\n".join(lines[index:])
     return _tidy(_unsigned(lines)), ""

@@ -71,20 +71,20 @@ class Posting:
 
 def collect(mails: Sequence[Mail], *, one_series: bool = False) -> list[Posting]:
     """Return the postings that patch and cover mails make up, in the order of their first mail."""
-    threads = _threads(mails)
+    groups = threads(mails)
     if one_series or (mails and not any(m.patch.msgid for m in mails) and _plain_run(mails)):
         return _single(mails)
-    covers = _covers(mails, threads)
+    covers = _covers(mails, groups)
     table: dict[Hashable, Posting] = {}
     for order, mail in enumerate(mails):
-        key = _key(mail, threads[order], covers)
+        key = _key(mail, groups[order], covers)
         posting = table.get(key)
         if posting is None:
             posting = Posting(
                 revision=mail.subject.revision,
                 total=mail.subject.total,
                 resend=mail.subject.resend,
-                thread=threads[order],
+                thread=groups[order],
                 order=order,
             )
             table[key] = posting
@@ -130,9 +130,9 @@ def _key(mail: Mail, thread: int, covers: dict[Hashable, set[str]]) -> Hashable:
     return (*key, own)
 
 
-def _covers(mails: Sequence[Mail], threads: Sequence[int]) -> dict[Hashable, set[str]]:
+def _covers(mails: Sequence[Mail], numbers: Sequence[int]) -> dict[Hashable, set[str]]:
     found: dict[Hashable, set[str]] = defaultdict(set)
-    for mail, thread in zip(mails, threads, strict=True):
+    for mail, thread in zip(mails, numbers, strict=True):
         if mail.kind == "cover":
             key = (thread, mail.subject.revision, mail.subject.total, mail.subject.resend)
             found[key].add(mail.patch.msgid)
@@ -190,8 +190,10 @@ def clusters(postings: Sequence[Posting]) -> list[list[Posting]]:
                 groups.join(names[name], index)
             else:
                 names[name] = index
+    earlier: dict[int, list[int]] = defaultdict(list)
     for index, posting in enumerate(postings):
-        _join_partial(index, posting, postings, groups)
+        _join_partial(index, postings, earlier[posting.thread], groups)
+        earlier[posting.thread].append(index)
     table: dict[int, list[Posting]] = defaultdict(list)
     for index, posting in enumerate(postings):
         table[groups.root(index)].append(posting)
@@ -212,10 +214,12 @@ def _names(posting: Posting) -> Iterable[Hashable]:
         yield ("thread", posting.thread, title)
 
 
-def _join_partial(index: int, posting: Posting, postings: Sequence[Posting], groups: _Union) -> None:
+def _join_partial(index: int, postings: Sequence[Posting], earlier: Sequence[int], groups: _Union) -> None:
+    posting = postings[index]
     titles = {_plain(m.subject.title) for m in posting.patches}
-    for other_index, other in enumerate(postings[:index]):
-        if other.thread != posting.thread or other.revision == posting.revision:
+    for other_index in earlier:
+        other = postings[other_index]
+        if other.revision == posting.revision:
             continue
         shared = titles & {_plain(m.subject.title) for m in other.patches}
         if shared and (len(shared) * 2 >= min(len(titles), len(other.patches)) or posting.total == other.total):
@@ -246,7 +250,8 @@ class _Union:
         self._up[second] = first
 
 
-def _threads(mails: Sequence[Mail]) -> list[int]:
+def threads(mails: Sequence[Mail]) -> list[int]:
+    """Return a thread number for each mail: the same for mails that References or In-Reply-To connect."""
     groups = _Union(len(mails))
     known: dict[str, int] = {}
     local = -1

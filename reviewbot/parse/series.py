@@ -16,7 +16,7 @@ from reviewbot.parse.posting import Posting, clusters, collect
 from reviewbot.parse.trailers import trailer_notes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from reviewbot.parse.patch import Mail
 
@@ -50,7 +50,10 @@ def assemble(mails: Iterable[Mail], *, source: str = "", one_series: bool = Fals
     patches = [m for m in heap if m.kind in ("patch", "cover")]
     skipped += [_skip(m, m.reason) for m in heap if m.kind in ("text", "skipped", "reply")]
     postings = collect(patches, one_series=one_series)
-    replies = [m for m in heap if m.kind == "reply"]
+    replies: dict[str, list[Mail]] = defaultdict(list)
+    for mail in heap:
+        if mail.kind == "reply" and mail.parents:
+            replies[mail.parents[-1]].append(mail)
     series: list[Series] = []
     for cluster in clusters(postings):
         built = _series(cluster, replies, source)
@@ -80,7 +83,7 @@ def _skip(mail: Mail, reason: str) -> Skipped:
     return Skipped(subject=mail.subject.title, msgid=mail.patch.msgid, reason=reason)
 
 
-def _series(cluster: Sequence[Posting], replies: Sequence[Mail], source: str) -> Series | None:
+def _series(cluster: Sequence[Posting], replies: Mapping[str, Sequence[Mail]], source: str) -> Series | None:
     ranked = sorted((p for p in cluster if p.patches), key=lambda p: p.rank, reverse=True)
     if not ranked:
         return None
@@ -139,7 +142,7 @@ def _built(
     chosen: Posting,
     parts: Sequence[Mail],
     cover: Mail | None,
-    replies: Sequence[Mail],
+    replies: Mapping[str, Sequence[Mail]],
     notes: list[str],
 ) -> Series:
     first = parts[0]

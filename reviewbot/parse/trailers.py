@@ -9,7 +9,7 @@ import re
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from reviewbot.parse.patch import Mail
 
@@ -19,15 +19,15 @@ _TRAILER = re.compile(
 _MOST = 100
 
 
-def trailer_notes(parts: Sequence[Mail], replies: Sequence[Mail]) -> list[str]:
-    """Return the trailers that replies give to these very mails; one for the cover letter is for all patches."""
-    own = {m.patch.msgid: m for m in parts if m.patch.msgid}
+def trailer_notes(parts: Sequence[Mail], replies: Mapping[str, Sequence[Mail]]) -> list[str]:
+    """Return the trailers that replies give to these very mails; one for the cover letter is for all patches.
+
+    replies maps a message id to the mails that answer it.
+    """
     notes: list[str] = []
-    for reply in replies:
-        target = own.get(reply.parents[-1]) if reply.parents else None
-        if target is None:
-            continue
+    for target in parts:
         where = "all patches" if target.kind == "cover" else f"{target.subject.title!r}"
-        text = reply.patch.message + "\n" + reply.below
-        notes += [f"{m[1].strip()} (for {where}, in a reply; not applied)" for m in _TRAILER.finditer(text)]
+        for reply in replies.get(target.patch.msgid, ()) if target.patch.msgid else ():
+            text = reply.patch.message + "\n" + reply.below
+            notes += [f"{m[1].strip()} (for {where}, in a reply; not applied)" for m in _TRAILER.finditer(text)]
     return notes[:_MOST]

@@ -327,9 +327,7 @@ class _Work:
         if self.already:
             words.append(f"{len(self.already)} in the tree already")
         if self.series.missing:
-            words.append(
-                f"the series is incomplete ({_parts(self.series.missing)} of {self.series.total} not in the input)"
-            )
+            words.append(f"the series is incomplete ({self.series.missing_ranges} of {self.series.total} missing)")
         return ", ".join(words)
 
     def _state(

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 STAGE = "base"
+# What the source's HEAD named at the last refresh of the tree; a tarball's tree has HEAD alone.
+_TREE_HEAD = "refs/reviewbot/head"
 
 
 def choose_base(repo: Path, tree: str, series: Series, *, rev: str = "", describe: str = "") -> Outcome[BaseInfo]:
@@ -57,7 +59,7 @@ def _choose(repo: Path, tree: str, series: Series, rev: str) -> tuple[str, str, 
             msg = f"--base {rev}: no such revision in the tree {tree}"
             raise UsageError(msg)
         return commit, f"--base {rev}", ()
-    head = resolve(repo, "HEAD")
+    head = resolve(repo, _TREE_HEAD) or resolve(repo, "HEAD")
     if not head:
         msg = f"tree {tree}: the repository has no HEAD commit"
         raise InfraError(msg)
@@ -81,7 +83,7 @@ def _has_history(repo: Path, commit: str) -> bool:
 
 
 def _describe(repo: Path, commit: str, given: str) -> str:
-    if given and commit == resolve(repo, "HEAD"):
+    if given and commit in (resolve(repo, _TREE_HEAD), resolve(repo, "HEAD")):
         return given
     done = git(repo, "describe", "--tags", "--always", "--abbrev=12", commit, timeout_s=60)
     return done.stdout.strip() or commit[:12]

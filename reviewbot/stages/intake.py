@@ -128,8 +128,7 @@ def _summary(series: Series) -> str:
     count = len(series.patches)
     words = [f"{count} patch{'es' * (count != 1)}", f"v{series.revision}"]
     if series.missing:
-        numbers = ", ".join(str(n) for n in sorted({p.number for p in series.patches}))
-        words.append(f"incomplete: only {numbers} of {series.total}")
+        words.append(f"incomplete: {series.missing_ranges} of {series.total} missing")
     return ", ".join(words)
 
 

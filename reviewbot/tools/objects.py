@@ -65,6 +65,13 @@ def read_objects(repo: Path, names: Sequence[str]) -> list[GitObject | None]:
     return found
 
 
+def object_sizes(repo: Path, names: Sequence[str]) -> list[int | None]:
+    """Return the size in bytes of each object, None for one that the repository does not have."""
+    asked = "".join(f"{name}\n" for name in names).encode("utf-8", "surrogateescape")
+    lines = git_bytes(repo, "cat-file", "--batch-check=%(objectsize)", stdin=[asked]).split(b"\n")
+    return [int(line) if line.isdigit() else None for line in lines[: len(names)]]
+
+
 def tree_entries(repo: Path, commit: str, paths: Iterable[str]) -> dict[str, TreeEntry]:
     """Return the entries that a commit has for the paths; what it does not have is left out."""
     wanted = {path for path in paths if path}

@@ -146,12 +146,12 @@ def changes(before: Mapping[str, TreeEntry], after: Mapping[str, TreeEntry]) -> 
 def make_commits(repo: Path, base: str, commits: Sequence[Commit]) -> list[str]:
     """Make the chain of commits on base and return their ids; the same input gives the same ids.
 
-    A ref below refs/reviewbot/ keeps them. Raises InfraError when git refuses.
+    A ref below refs/reviewbot/applied/ keeps them. Raises InfraError when git refuses.
     """
     if not commits:
         return []
     body = b"".join(_fast_import(index, base, commit) for index, commit in enumerate(commits, 1))
-    ref = f"refs/reviewbot/{hashlib.sha256(base.encode() + body).hexdigest()[:24]}"
+    ref = f"refs/reviewbot/applied/{hashlib.sha256(base.encode() + body).hexdigest()[:24]}"
     marks = b"".join(b"get-mark :%d\n" % index for index in range(1, len(commits) + 1))
     stream = body.replace(b"@REF@", ref.encode()) + marks + b"done\n"
     data = git_bytes(repo, "fast-import", "--quiet", "--done", "--force", stdin=[b"feature done\n", stream])

@@ -1,0 +1,224 @@
+"""Apply states that need a tree of their own shape; the mails of data/mail are in test_mail_cases."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from reviewbot.errors import UsageError
+from reviewbot.model import ApplyResult, ApplyState, BaseInfo, Blame, Patch, Series
+from reviewbot.parse.diff import parse_diff
+from reviewbot.parse.hostile import offences
+from reviewbot.resources import example_dir
+from reviewbot.stages.apply import apply
+from reviewbot.stages.base import choose_base
+from reviewbot.stages.intake import intake
+from reviewbot.tests.mailtree import files_for, make_repo
+from reviewbot.tools.git import git_bytes, must
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+FILE = "lib/a.c"
+BASE = "".join(f"int line_{n:03};\n" for n in range(1, 101))
+
+
+def diff(old: str, new: str, *, at: int = 50, path: str = FILE) -> str:
+    context = [f" int line_{n:03};\n" for n in (at - 3, at - 2, at - 1)]
+    after = [f" int line_{n:03};\n" for n in (at + 1, at + 2, at + 3)]
+    minus = [f"-{line}\n" for line in old.split("\n") if line]
+    plus = [f"+{line}\n" for line in new.split("\n") if line]
+    counts = f"-{at - 3},{6 + len(minus)} +{at - 3},{6 + len(plus)}"
+    body = "".join([*context, *minus, *plus, *after])
+    return f"diff --git a/{path} b/{path}\n--- a/{path}\n+++ b/{path}\n@@ {counts} @@\n{body}"
+
+
+def patch(text: str, subject: str = "lib: change", number: int = 0, total: int = 0) -> Patch:
+    files = tuple(f.path for f in parse_diff(text).files)
+    return Patch(subject=subject, message="", diff=text, files=files, number=number, total=total)
+
+
+def series(*patches: Patch, **more: object) -> Series:
+    return Series(title="t", patches=patches, total=len(patches), **more)  # type: ignore[arg-type]
+
+
+def run(tmp_path: Path, one: Series, *needed: Series, base: str = BASE, fuzz: bool = False) -> ApplyResult:
+    repo = tmp_path / "tree.git"
+    head = make_repo(repo, {FILE: base.encode()})
+    info = BaseInfo(tree="small", commit=head, describe="1.0", chosen_by="test")
+    got = apply(repo, info, one, needed, scratch=tmp_path / "s", log=tmp_path / "log", allow_fuzz=fuzz).value
+    assert got is not None
+    return got
+
+
+ONE = diff("int line_050;", "int line_050_changed;")
+TWO = diff("int line_060;", "int line_060_changed;", at=60)
+
+
+def test_prerequisites_come_first_and_are_told_apart(tmp_path: Path) -> None:
+    got = run(tmp_path, series(patch(TWO)), series(patch(ONE)))
+    assert [p.role for p in got.patches] == [Blame.PREREQUISITE, Blame.SERIES]
+    assert got.prerequisite_commit == got.patches[0].commit
+    assert got.tip_commit == got.patches[1].commit
+    text = git_bytes(tmp_path / "tree.git", "cat-file", "blob", f"{got.tip_commit}:{FILE}").decode()
+    assert text == BASE.replace("line_050;", "line_050_changed;").replace("line_060;", "line_060_changed;")
+
+
+def test_the_reverse_check_sees_what_is_in_already(tmp_path: Path) -> None:
+    merged = BASE.replace("line_050;", "line_050_changed;")
+    assert run(tmp_path, series(patch(ONE)), base=merged).state is ApplyState.ALREADY_MERGED
+
+
+def test_a_patch_that_would_go_in_twice_is_already_merged(tmp_path: Path) -> None:
+    # The same lines stand in the file two times: without the reverse check the change would go into the second.
+    add = diff("", "int added;")
+    twice = BASE + "".join(f"int line_{n:03};\n" for n in range(40, 60))
+    merged = twice.replace("int line_049;\nint line_051;", "int line_049;\nint added;\nint line_051;", 1)
+    base = merged.replace("int line_050;\n", "")
+    base = base.replace("int line_049;\n", "int line_049;\nint added;\n", 1)
+    assert run(tmp_path, series(patch(add)), base=base).state is ApplyState.ALREADY_MERGED
+
+
+def test_a_series_that_is_half_in_goes_on_with_the_rest(tmp_path: Path) -> None:
+    merged = BASE.replace("line_050;", "line_050_changed;")
+    got = run(tmp_path, series(patch(ONE, "one", 1, 2), patch(TWO, "two", 2, 2)), base=merged)
+    assert got.state is ApplyState.APPLIED
+    assert [p.subject for p in got.patches] == ["two"]
+    assert any("in the tree already" in line for line in got.evidence)
+
+
+def test_a_prerequisite_that_does_not_apply_blocks(tmp_path: Path) -> None:
+    got = run(tmp_path, series(patch(TWO)), series(patch(diff("int other;", "int x;"))))
+    assert got.state is ApplyState.BLOCKED
+    assert not got.tip_commit
+
+
+def test_the_failing_hunk_is_shown_with_the_nearest_place(tmp_path: Path) -> None:
+    moved = BASE.replace("int line_050;", "int line_050; /* changed since */")
+    moved = "/* head */\n" * 20 + moved
+    got = run(tmp_path, series(patch(TWO, "two", 1, 2), patch(ONE, "one", 2, 2)), base=moved)
+    assert got.state is ApplyState.DOES_NOT_APPLY
+    (failure,) = got.failures
+    assert (failure.file, failure.line, failure.nearest_line) == (FILE, 47, 67)
+    assert "-int line_050;\n+int line_050; /* changed since */" in failure.difference
+    assert "patch 2/2" in got.summary
+
+
+def test_fuzz_is_asked_for_and_marked(tmp_path: Path) -> None:
+    other = BASE.replace("int line_047;", "int line_047; /* context */")
+    assert run(tmp_path / "no", series(patch(ONE)), base=other).state is ApplyState.DOES_NOT_APPLY
+    got = run(tmp_path / "yes", series(patch(ONE)), base=other, fuzz=True)
+    assert got.state is ApplyState.APPLIED_WITH_FUZZ
+    assert "FUZZ" in got.summary
+
+
+def test_a_missing_earlier_part_is_a_likely_reason(tmp_path: Path) -> None:
+    text = diff("int gone;", "int x;")
+    one = Series(title="t", patches=(patch(text, "three", 3, 8),), total=8, missing=(1, 2, 4, 5, 6, 7, 8))
+    got = run(tmp_path, one)
+    assert got.state is ApplyState.DOES_NOT_APPLY
+    assert "a likely reason: patches 1, 2 of 8" in got.summary
+
+
+def test_crlf_files_keep_their_line_ends(tmp_path: Path) -> None:
+    got = run(tmp_path, series(patch(ONE)), base=BASE.replace("\n", "\r\n"))
+    assert got.state is ApplyState.APPLIED
+    text = git_bytes(tmp_path / "tree.git", "cat-file", "blob", f"{got.tip_commit}:{FILE}")
+    assert text.count(b"\r\n") == text.count(b"\n")
+
+
+def test_a_link_in_one_patch_and_a_file_through_it_in_the_next() -> None:
+    link = "diff --git a/l b/l\nnew file mode 120000\n--- /dev/null\n+++ b/l\n@@ -0,0 +1 @@\n+lib\n"
+    through = "diff --git a/l/x b/l/x\nnew file mode 100644\n--- /dev/null\n+++ b/l/x\n@@ -0,0 +1 @@\n+x\n"
+    files = [parse_diff(text).files for text in (link, through)]
+    assert offences([files[0]], {}) == []
+    assert offences(files, {}) == ["patch 2: l/x: goes through the symbolic link l"]
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "../x",
+        "a/../../x",
+        "/etc/passwd",
+        ".git/config",
+        "lib/.GIT/x",
+        "a/.git\u200c/x",
+        "a/git~1/x",
+        "a\x1bb",
+        "a//b",
+        "./a",
+    ],
+)
+def test_hostile_paths_are_refused(path: str) -> None:
+    text = f"--- a/lib/x.c\n+++ b/{path}\n@@ -1 +1 @@\n-a\n+b\n"
+    assert offences([parse_diff(text).files], {})
+
+
+@pytest.mark.parametrize("path", ["a/.github/x", ".gitignore", "lib/..x", "a b/c,d.yaml", "Documentation/é.rst"])
+def test_honest_paths_are_not(path: str) -> None:
+    text = f"--- a/{path}\n+++ b/{path}\n@@ -1 +1 @@\n-a\n+b\n"
+    assert offences([parse_diff(text).files], {}) == []
+
+
+def test_the_seed_applies_after_its_prerequisites(tmp_path: Path) -> None:
+    example = example_dir("build-id-offset")
+    seed = intake(str(example / "series.txt")).value
+    needed = intake(str(example / "prerequisites")).value
+    assert seed is not None
+    assert needed is not None
+    assert (seed.title, seed.author) == (
+        "perf/core: Implement BUILD_ID_OFFSET sample type",
+        "Ian Rogers <irogers@google.com>",
+    )
+    assert (seed.revision, seed.total, seed.missing_ranges) == (2, 8, "1, 2, 4-8")
+    repo = tmp_path / "tree.git"
+    make_repo(repo, files_for(seed))
+    base = choose_base(repo, "small", seed).value
+    assert base is not None
+    got = apply(repo, base, seed, (), scratch=tmp_path / "s", log=tmp_path / "log").value
+    assert got is not None
+    assert got.applied
+    assert got.patches[0].insertions == 304
+    assert must(repo, "log", "-1", "--format=%an <%ae>|%s", got.tip_commit).startswith(
+        "Ian Rogers <irogers@google.com>|perf"
+    )
+
+
+def test_what_stands_in_the_tree_in_a_later_form_is_already_merged(tmp_path: Path) -> None:
+    seed = intake(str(example_dir("raw-nonlinear") / "series.txt")).value
+    assert seed is not None
+    repo = tmp_path / "tree.git"
+    make_repo(repo, evolved(seed))
+    base = choose_base(repo, "small", seed).value
+    assert base is not None
+    got = apply(repo, base, seed, (), scratch=tmp_path / "s", log=tmp_path / "log").value
+    assert got is not None
+    assert got.state is ApplyState.ALREADY_MERGED
+    assert any("kernel/events/core.c" in line and "__output_custom" in line for line in got.evidence)
+
+
+def evolved(one: Series) -> dict[str, bytes]:
+    # The files after the series, every third added line changed since.
+    files = {}
+    for file in parse_diff(one.patches[0].diff).files:
+        lines = list(file.lines("+"))
+        context = [line for hunk in file.hunks for line in hunk.side("+") if line not in lines]
+        late = [line if n % 3 else f"{line} /* since */" for n, line in enumerate(lines)]
+        files[file.path] = "\n".join([*context, *late, ""]).encode()
+    return files
+
+
+def test_an_unknown_base_is_named(tmp_path: Path) -> None:
+    repo = tmp_path / "tree.git"
+    make_repo(repo, {FILE: BASE.encode()})
+    with pytest.raises(UsageError, match=r"--base nosuch: no such revision in the tree small"):
+        choose_base(repo, "small", series(patch(ONE)), rev="nosuch")
+
+
+def test_a_base_revision_is_never_an_option(tmp_path: Path) -> None:
+    repo = tmp_path / "tree.git"
+    make_repo(repo, {FILE: BASE.encode()})
+    with pytest.raises(UsageError):
+        choose_base(repo, "small", series(patch(ONE)), rev="--all")
