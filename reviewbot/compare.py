@@ -149,4 +149,6 @@ def _origin(
     count = f" ({failures} of {runs} runs)" if runs > 1 else ""
     if flips:
         return Origin.FLAKY, Status.WARN, f"flaky{count}: {seen.reason}"
-    return Origin.INTRODUCED, seen.status, f"{seen.reason or 'failed'}{count}"
+    # An ERROR did not finish: it says nothing about the series.
+    origin = Origin.INTRODUCED if seen.status is Status.FAIL else None
+    return origin, seen.status, f"{seen.reason or 'failed'}{count}"

@@ -8,6 +8,7 @@ is raised after the report was saved.
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import os
 import platform
@@ -56,6 +57,8 @@ if TYPE_CHECKING:
     from reviewbot.tools.cache import Cache
 
 T = TypeVar("T")
+# A full or failing disk can be met by any write: it is the machine's fault, not the series' and not a bug.
+_MACHINE_ERRNOS = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EROFS, errno.ENOMEM, errno.EMFILE})
 STAGES = ("intake", "base", "apply", "check", "configure", "build", "boot", "selftest")
 
 
@@ -109,8 +112,11 @@ class Run:
         try:
             outcome = work()
         except InfraError as error:
-            result = StageResult(stage=name, status=Status.ERROR, summary=f"the machine failed: {error}")
-            outcome = Outcome(result=result)
+            outcome = _machine_failed(name, str(error))
+        except OSError as error:
+            if error.errno not in _MACHINE_ERRNOS:
+                raise
+            outcome = _machine_failed(name, f"{error.filename or 'a file'}: {error.strerror}")
         spent = time.monotonic() - started
         outcome = replace(outcome, result=replace(outcome.result, duration_s=spent))
         self.progress.finish(outcome.result)
@@ -167,6 +173,10 @@ class Timings:
             self._known[result.stage] = result.duration_s
             with contextlib.suppress(OSError):
                 self._path.write_text(json.dumps(self._known))
+
+
+def _machine_failed(stage: str, why: str) -> Outcome[T]:
+    return Outcome(result=StageResult(stage=stage, status=Status.ERROR, summary=f"the machine failed: {why}"))
 
 
 def write_atomically(path: Path, text: str) -> None:

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 # What a child may see of our environment: enough to find programs, a home, and the way to the network.
 _ALLOWED = ("PATH", "HOME", "USER", "LOGNAME", "TMPDIR", "http_proxy", "https_proxy", "no_proxy", "SSL_CERT_FILE")
+# Where Debian keeps programs that an ordinary user's PATH does not have.
+_SYSTEM_PATH = ":/usr/local/sbin:/usr/sbin:/sbin"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,7 +74,7 @@ def find(program: str) -> str | None:
 
 
 def _search_path() -> str:
-    return os.environ.get("PATH", os.defpath) + ":/usr/local/sbin:/usr/sbin:/sbin"
+    return os.environ.get("PATH", os.defpath) + _SYSTEM_PATH
 
 
 def child_environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
