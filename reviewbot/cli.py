@@ -27,10 +27,14 @@ if TYPE_CHECKING:
 
 EXIT_FAIL, EXIT_USAGE, EXIT_INCONCLUSIVE = 1, 2, 3
 
+_HELP = """Review a Linux kernel patch series: apply, build, boot, test, report.
+
+Exit status: 0 pass or warn, 1 fail, 2 the request cannot be used, 3 no answer.
+"""
 # The parent of typer's errors about options and arguments; typer does not export it.
 _USAGE: type[typer.BadParameter] = next(c for c in typer.BadParameter.__mro__ if c.__name__ == "ClickException")
 
-app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, help=__doc__)
+app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, help=_HELP)
 tree_app = typer.Typer(no_args_is_help=True, help="Kernel trees that series are tested on.")
 selftest_app = typer.Typer(no_args_is_help=True, help="Generated kselftests.")
 app.add_typer(tree_app, name="tree")
@@ -86,6 +90,9 @@ def review(
     fragment: Annotated[
         list[str] | None, typer.Option("--kconfig", metavar="NAME", help="Fragments instead of the default ones.")
     ] = None,
+    boot_timeout: Annotated[
+        int, typer.Option("--boot-timeout", metavar="SECONDS", min=1, help="How long a boot without tests may take.")
+    ] = 600,
 ) -> None:
     """Apply, build, boot and test a patch series, and write a report."""
     from reviewbot.request import Request  # noqa: PLC0415 - the command line starts fast
@@ -99,6 +106,7 @@ def review(
         fragments=tuple(fragment or ()),
         out=out,
         every=every,
+        boot_timeout_s=boot_timeout,
         command=_typed(),
     )
     _review(request, _cache(), as_json=as_json, quiet=quiet)
