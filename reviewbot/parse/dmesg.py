@@ -30,6 +30,10 @@ _SUFFIX = re.compile(r"\.(?:isra|constprop|part|cold|llvm)\b.*$")
 _BAR = re.compile(r"^={20,}$")
 _CUT = "------------[ cut here ]------------"
 _RCU_PLACE = re.compile(r"^(?P<file>[\w./-]+):(?P<line>\d{1,9}) (?P<what>\S.*)$")
+# What follows the WARNING line when WARN() said nothing.
+_AFTER_WARNING = re.compile(
+    r"$|Modules linked in|CPU: |RIP: |pc : |Hardware name|Call Trace|Code: |---\[|=====|Kernel|\W"
+)
 _MAX_CHARS = 2000  # of a line
 _MAX_LINES = 160
 _MAX_LINES_BARE = 20  # of a report without a call trace
@@ -192,12 +196,17 @@ def _splat(lines: Sequence[str], start: int, end: int, rule: Rule, parts: re.Mat
 
 
 def _message(lines: Sequence[str], start: int) -> tuple[int, str]:
-    # What WARN() said stands between the cut line and the WARNING line, or right after it.
+    # Where the splat begins, and what WARN() said: between the cut line and the WARNING line (a trap), or right after
+    # the WARNING line (warn_slowpath_fmt() in kernel/panic.c).
+    first, said = start, ""
     for back in range(start - 1, max(start - 12, -1), -1):
         if lines[back] == _CUT:
-            said = " ".join(line.strip() for line in lines[back + 1 : start] if line.strip())
-            return back, said
-    return start, ""
+            first, said = back, " ".join(line.strip() for line in lines[back + 1 : start] if line.strip())
+            break
+    after = lines[start + 1].strip() if start + 1 < len(lines) else ""
+    if not said and lines[start].startswith("WARNING") and not _AFTER_WARNING.match(after):
+        said = after
+    return first, said
 
 
 def _kind_of(message: str, kind: str) -> str:

@@ -237,6 +237,14 @@ def test_copies(tree: MiniTree) -> None:
     assert run_check(tree, checks=(copies.CHECK,)).findings == ()
 
 
+def test_a_header_that_tools_rewrote_is_no_copy(tmp_path: Path) -> None:
+    tree = MiniTree(tmp_path / "repo")
+    same, other = "include/linux/hash.h", "include/linux/list.h"
+    tree.start({same: "a\n", f"tools/{same}": "a\n", other: "a\n", f"tools/{other}": "b\n"})
+    tree.patch(f"lib: change{SIGNED}", {same: "c\n", other: "c\n"})
+    assert [found.file for found in run_check(tree, checks=(copies.CHECK,)).findings] == [same]
+
+
 def test_a_removed_header_is_for_a_reader(tree: MiniTree) -> None:
     tree.patch(f"perf: go{SIGNED}", {HEADER: None, f"tools/{HEADER}": None})
     assert rules(run_check(tree)) == {"uapi:removed": Status.WARN}

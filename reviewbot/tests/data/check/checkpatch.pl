@@ -1,6 +1,6 @@
 # Speaks as checkpatch.pl does, finds two things as the real one does, and dies when it is started in the wrong way.
 open(my $words, '<', __FILE__ =~ s/checkpatch.pl/spelling.txt/r) or die "no spelling.txt\n";
-die "a configuration of the series is read\n" if -s ".checkpatch.conf";
+die "no configuration of its own\n" unless -z "$ENV{CHECKPATCH_CONFIG_DIR}/.checkpatch.conf" && -z ".checkpatch.conf";
 my ($file, $found) = ("", 0);
 while (<STDIN>) {
 	die "broken on purpose\n" if /^\+BREAK/;
