@@ -17,7 +17,7 @@ from reviewbot.report.clean import count
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-LOOK_MAX = 40  # failing cases, findings and hunks of a stage that are shown in full
+LOOK_MAX = 20  # failing cases, findings and hunks of a stage that are shown in full
 Tally: TypeAlias = "tuple[tuple[Status, int], ...]"
 
 _ORDER = {Status.FAIL: 0, Status.ERROR: 1, Status.WARN: 2, Status.SKIP: 3, Status.PASS: 4}

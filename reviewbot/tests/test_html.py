@@ -128,10 +128,11 @@ def test_any_text_is_shown_as_text(text: str) -> None:
 def test_a_huge_report_is_cut_and_says_so() -> None:
     page = render_html(samples.huge())
     assert len(page) < 2_000_000
-    assert "… and 2,626 more cases like these" in plain(page)
+    assert "… and 2,646 more cases like these" in plain(page)
     assert "… and 3,000 more cases" in plain(page)
     assert "lines left out here" in page
-    assert "more characters" in page
+    assert "… and 4,600 more characters" in page
+    assert "… and 100 more characters" in page
 
 
 @pytest.mark.parametrize(
