@@ -136,16 +136,12 @@ def _unfinished(
 def _untold(stages: Sequence[StageResult]) -> list[str]:
     # What did not finish comes before what was skipped because of it; stages with the same reason make one line.
     lines = []
-    for status, one, many in (
-        (Status.ERROR, "did not finish", "did not finish"),
-        (Status.SKIP, "was skipped", "were skipped"),
-    ):
+    for status, words in ((Status.ERROR, "did not finish"), (Status.SKIP, "did not run")):
         reasons: dict[str, list[str]] = {}
         for stage in stages:
             if stage.required and stage.status is status:
-                reasons.setdefault(stage.summary, []).append(stage.stage)
-        for summary, names in reasons.items():
-            lines.append(f"{', '.join(names)} {one if len(names) == 1 else many}: {summary}")
+                reasons.setdefault(stage.summary.removeprefix("not run: "), []).append(stage.stage)
+        lines += [f"{', '.join(names)} {words}: {summary}" for summary, names in reasons.items()]
     return [*lines, *(line for stage in stages if stage.required for line in _unheard(stage))]
 
 
@@ -198,7 +194,7 @@ def _notes(stages: Sequence[StageResult], series: Series | None) -> list[str]:
         )
     for stage in stages:
         if stage.status is Status.SKIP and not stage.required:
-            lines.append(f"{stage.stage} was skipped: {stage.summary}")
+            lines.append(f"{stage.stage} did not run: {stage.summary.removeprefix('not run: ')}")
         skipped = sum(c.patched is Status.SKIP for c in stage.cases)
         if skipped:
             lines.append(f"{stage.stage}: {skipped} of {len(stage.cases)} cases were skipped on patched")

@@ -15,7 +15,21 @@ from reviewbot.parse.charset import decode, decode_words, unbase64
 _FIELD = re.compile(rb"([!-9;-~]{1,80})[ \t]*:[ \t]*([^\n]*(?:\n[ \t]+[^\s][^\n]*)*)\n?")
 # What anybody here reads; a mail has thirty others that are not worth their decoding.
 _READ = frozenset(
-    ["from", "subject", "date", "message-id", "references", "in-reply-to", "reply-to", "x-original-from", "x-original-sender", "auto-submitted", "list-id", "content-type", "content-disposition", "content-transfer-encoding", "x-mailer"]
+    (
+        "from",
+        "subject",
+        "date",
+        "message-id",
+        "references",
+        "in-reply-to",
+        "reply-to",
+        "x-original-from",
+        "x-original-sender",
+        "auto-submitted",
+        "content-type",
+        "content-disposition",
+        "content-transfer-encoding",
+    )
 )
 _HEADER = re.compile(rb"([!-9;-~]{1,80})[ \t]*:[ \t]*(.*)")
 _PARAMETER = re.compile(r';\s*([\w*-]+)\s*=\s*("(?:[^"\\]|\\.)*"|[^;\s]*)')

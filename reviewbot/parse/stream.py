@@ -1,7 +1,7 @@
-"""An archive of any size to series, in bounded memory: mails go in one by one, series come out when their threads are quiet.
+"""An archive of any size to series, in bounded memory: mails go in one by one, series come out when threads are quiet.
 
-In: Mails in the order of the archive. Out: Assemblies. A thread is taken for finished when WINDOW mails have come since its
-last one; a revision that comes later is a series of its own.
+In: Mails in the order of the archive. Out: Assemblies. A thread is taken for finished when WINDOW mails have come since
+its last one; a revision that comes later is a series of its own.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _WINDOW_BYTES = 128 * 1024 * 1024
 
 
 def assemblies(mails: Iterable[Mail], *, window: int = WINDOW) -> Iterator[Assembly]:
-    """Yield the series of a stream of mails, part by part; every mail is in exactly one part, in a series or skipped."""
+    """Yield the series of a stream of mails, part by part; each mail is in one part, in a series or skipped."""
     held: list[Mail] = []
     size = 0
     for mail in mails:

@@ -43,7 +43,7 @@ def one_line(text: str, limit: int = 500) -> str:
 
 def capped_lines(text: str, limit: int = 120, width: int = 400) -> str:
     """Return at most limit lines of at most width characters: the first and the last ones, and how many lie between."""
-    lines = [_cut(line, width) for line in text.replace("\r\n", "\n").strip("\n").split("\n")]
+    lines = [cut(line, width) for line in text.replace("\r\n", "\n").strip("\n").split("\n")]
     left = len(lines) - limit
     if left <= 0:
         return "\n".join(lines)
@@ -51,9 +51,10 @@ def capped_lines(text: str, limit: int = 120, width: int = 400) -> str:
     return "\n".join([*lines[:half], f"… {left:,} lines left out here …", *lines[-(limit - half) :]])
 
 
-def _cut(line: str, width: int) -> str:
-    left = len(line) - width
-    return line if left <= 0 else f"{line[:width]} … and {left:,} more characters"
+def cut(text: str, width: int) -> str:
+    """Return text, or its first width characters and how many more there were."""
+    left = len(text) - width
+    return text if left <= 0 else f"{text[:width]} … and {left:,} more characters"
 
 
 def duration(seconds: float) -> str:

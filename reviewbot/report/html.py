@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 _TEMPLATES = Path(__file__).with_name("templates")
 CASES_MAX = 1000  # rows of all case tables of a stage
 LIST_MAX = 200  # items of any other list
+TEXT_MAX = 600  # characters of a text that should be a line
+COMMAND_MAX = 5000  # characters of a command
 ANSWER_MAX = 6  # items of one part of the answer
 
 
@@ -58,11 +60,12 @@ def _environment() -> jinja2.Environment:
         "CASES_MAX": CASES_MAX,
         "LOOK_MAX": view.LOOK_MAX,
         "LIST_MAX": LIST_MAX,
+        "COMMAND_MAX": COMMAND_MAX,
         "ANSWER_MAX": ANSWER_MAX,
     }
     environment.filters |= {
         "show": show,
-        "excerpt": lambda text: show(clean.capped_lines(text)),
+        "excerpt": _excerpt,
         "diff": _diff,
         "name": _name,
         "duration": clean.duration,
@@ -77,17 +80,22 @@ def _environment() -> jinja2.Environment:
     return environment
 
 
-def show(text: str) -> Markup:
-    """Return text escaped, each hidden character written out inside a marked element."""
+def show(text: str, limit: int = TEXT_MAX) -> Markup:
+    """Return text escaped, each hidden character written out inside a marked element; cut behind limit characters."""
     parts = []
     end = 0
-    text = text.replace("\r\n", "\n")
+    text = clean.cut(text.replace("\r\n", "\n"), limit)
     for match in clean.HIDDEN.finditer(text):
         kind = "bidi" if clean.has_bidi(match[0]) else "ctl"
         parts.append(escape(text[end : match.start()]))
         parts.append(Markup('<span class="{}">{}</span>').format(kind, clean.written_out(match[0])))
         end = match.end()
     return Markup("").join([*parts, escape(text[end:])])
+
+
+def _excerpt(text: str) -> Markup:
+    lines = clean.capped_lines(text)
+    return show(lines, len(lines))
 
 
 def log_href(path: str) -> str:

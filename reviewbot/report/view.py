@@ -17,7 +17,7 @@ from reviewbot.report.clean import count
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-LOOK_MAX = 40  # failing cases, findings and hunks of a stage that are shown in full
+LOOK_MAX = 20  # failing cases, findings and hunks of a stage that are shown in full
 Tally: TypeAlias = "tuple[tuple[Status, int], ...]"
 
 _ORDER = {Status.FAIL: 0, Status.ERROR: 1, Status.WARN: 2, Status.SKIP: 3, Status.PASS: 4}
@@ -87,7 +87,7 @@ def answer(report: Report) -> Answer:
         breaks=tuple(item for i, s in stages for item in _breaks(i, s)),
         doubts=tuple(item for i, s in stages for item in _doubts(i, s)),
         holds=tuple(item for i, s in stages for item in _holds(i, s)),
-        untold=(*_untold(report.stages), *_unseen(report)),
+        untold=(*_untold(report), *_unseen(report)),
         elsewhere=tuple(item for i, s in stages for item in _elsewhere(i, s)),
     )
 
@@ -243,22 +243,31 @@ def _case_items(index: int, stage: StageResult, cases: list[Case], status: Statu
 
 def _holds(index: int, stage: StageResult) -> Iterable[Item]:
     passed = sum(c.patched is Status.PASS for c in stage.cases)
+    texts = []
     if stage.cases and passed and stage.status is not Status.PASS:
-        text = f"{stage.stage}: {passed:,} of {count(len(stage.cases), 'case')} pass on patched"
-        yield Item(text=text, status=Status.PASS, anchor=f"stage-{index}")
+        texts.append(f"{passed:,} of {count(len(stage.cases), 'case')} pass on patched")
     elif stage.status is Status.PASS and stage.stage not in _PREPARE:
-        yield Item(text=f"{stage.stage}: {stage.summary}", status=Status.PASS, anchor=f"stage-{index}")
+        texts.append(stage.summary)
+    fixed = [
+        (count(sum(c.origin is Origin.FIXED for c in stage.cases), "case"), "that base fails"),
+        (count(sum(f.origin is Origin.FIXED for f in stage.findings), "finding"), "of base"),
+    ]
+    texts += [f"fixes {many} {whose}" for many, whose in fixed if not many.startswith("0 ")]
+    for text in texts:
+        yield Item(text=f"{stage.stage}: {text}", status=Status.PASS, anchor=f"stage-{index}")
 
 
-def _untold(stages: tuple[StageResult, ...]) -> Iterable[Item]:
-    # Stages that did not run for the same reason make one line.
-    for (status, summary), same in groupby(enumerate(stages), key=lambda pair: (pair[1].status, pair[1].summary)):
+def _untold(report: Report) -> Iterable[Item]:
+    # Stages that did not run for the same reason make one line. That a series does not apply is said by the headline.
+    known = "apply" if report.apply is not None and not report.apply.applied else ""
+    stages = [(i, stage) for i, stage in enumerate(report.stages) if stage.stage != known]
+    for (status, summary), same in groupby(stages, key=lambda pair: (pair[1].status, pair[1].summary)):
         members = list(same)
         if status in (Status.SKIP, Status.ERROR):
             names = ", ".join(stage.stage for _, stage in members)
-            skipped = "was skipped" if len(members) == 1 else "were skipped"
-            what = skipped if status is Status.SKIP else "did not finish"
-            yield Item(text=f"{names} {what}: {summary}", status=status, anchor=f"stage-{members[0][0]}")
+            what = "did not run" if status is Status.SKIP else "did not finish"
+            text = f"{names} {what}: {summary.removeprefix('not run: ')}"
+            yield Item(text=text, status=status, anchor=f"stage-{members[0][0]}")
         for index, stage in members:
             yield from _unheard(index, stage)
 
@@ -289,5 +298,5 @@ def _unseen(report: Report) -> Iterable[Item]:
 def _elsewhere(index: int, stage: StageResult) -> Iterable[Item]:
     others: list[Case | Finding] = [*uncounted(stage), *(c for c in to_look_at(stage) if not c.counts)]
     for words, number in Counter(attribution(thing) for thing in others).items():
-        if words not in ("", "flaky", "origin unknown", "introduced"):
+        if words not in ("", "flaky", "origin unknown", "introduced", "fixed"):
             yield Item(text=f"{stage.stage}: {number:,} {words}", status=Status.SKIP, anchor=f"stage-{index}")

@@ -1,97 +1,59 @@
 """Stage intake: what the user named to one Series.
 
-In: a path (mbox, .patch, .eml, .txt, a directory of patches) or "-" for stdin. Out: Outcome[Series]. Refused with
-UsageError: a source that cannot be read, is empty, or holds no patch at all.
+In: a source in any of the forms that tools.sources reads. Out: Outcome[Series]. Refused with UsageError: a source that
+cannot be read, is empty, or holds no patch at all.
 """
 
 from __future__ import annotations
 
-import codecs
 import time
-from pathlib import Path
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from reviewbot.errors import UsageError
 from reviewbot.model import Outcome, Series, StageResult, Status
-from reviewbot.parse.mail import split_lines, split_messages
-from reviewbot.parse.patch import Mail, read_mail
 from reviewbot.parse.series import Assembly, Skipped, assemble
+from reviewbot.tools.sources import read_source
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from pathlib import Path
 
 STAGE = "intake"
-MAX_INPUT_BYTES = 1024 * 1024 * 1024
-_PATCH_NAMES = (".patch", ".diff", ".eml", ".mbox", ".txt", ".mail")
 
 
-def intake(source: str, *, stdin: bytes | None = None) -> Outcome[Series]:
+def intake(
+    source: str,
+    *,
+    stdin: bytes | None = None,
+    repo: Path | None = None,
+    inbox: Path | None = None,
+    index: Path | None = None,
+) -> Outcome[Series]:
     """Read source and return the one series that it holds.
 
-    stdin is the whole input when source is "-". The result is SKIP, without a value, when the source is mail but no
-    patch series (a pull request, bot mail, a cover letter alone). Raises UsageError for a source that cannot be used,
-    and for one that holds several series.
+    source is "-" (then stdin is the whole input), a path, ``BASE..HEAD`` in the bare repository repo, a message id (in
+    inbox, a public-inbox, when given; else on lore through b4), or a lore or Patchwork URL. index is the file that
+    keeps the inbox's index (in the cache by default).
+
+    The result is SKIP, without a value, when the source is mail but no patch series (a pull request, bot mail, a cover
+    letter alone). Raises UsageError for a source that cannot be used, and for one that holds several series.
     """
     started = time.monotonic()
-    mails, one_series = read_source(source, stdin=stdin)
-    assembly = assemble(mails, source=source, one_series=one_series)
+    found = read_source(source, stdin=stdin, repo=repo, inbox=inbox, index=index)
+    assembly = assemble(found.mails, source=source, one_series=found.one_series)
+    assembly = _wanted(assembly, source, by_id=inbox is not None or "@" in source)
+    if found.notes and len(assembly.series) == 1:
+        only = assembly.series[0]
+        assembly = replace(assembly, series=(replace(only, notes=(*only.notes, *found.notes)),))
     return _outcome(source, assembly, time.monotonic() - started)
 
 
-def read_source(source: str, *, stdin: bytes | None = None) -> tuple[list[Mail], bool]:
-    """Return the mails of a source, and whether they are one series by the way in which they came (a directory)."""
-    if source == "-":
-        return _mails(stdin or b"", "stdin"), False
-    path = Path(source)
-    try:
-        if path.is_dir():
-            return _directory(path), True
-        return _mails(_read(path), source), False
-    except OSError as error:
-        msg = f"{source}: {error.strerror or error}"
-        raise UsageError(msg) from error
-
-
-def _read(path: Path) -> bytes:
-    if not path.exists():
-        msg = f"{path}: no such file"
-        raise UsageError(msg)
-    if not path.is_file():
-        msg = f"{path}: neither a file nor a directory"
-        raise UsageError(msg)
-    size = path.stat().st_size
-    if size > MAX_INPUT_BYTES:
-        msg = f"{path}: {size} bytes are above the limit MAX_INPUT_BYTES ({MAX_INPUT_BYTES})"
-        raise UsageError(msg)
-    return path.read_bytes()
-
-
-def _directory(path: Path) -> list[Mail]:
-    series = path / "series"
-    if series.is_file():
-        words = [line.split("#")[0].split() for line in series.read_text("utf-8", "replace").split("\n")]
-        files = [path / word[0] for word in words if word]
-    else:
-        files = sorted(p for p in path.iterdir() if p.is_file() and p.suffix.lower() in _PATCH_NAMES)
-    if not files:
-        msg = f"{path}: no patch files ({', '.join(_PATCH_NAMES)}) in this directory"
-        raise UsageError(msg)
-    return [mail for file in files for mail in _mails(_read(file), str(file))]
-
-
-def _mails(data: bytes, name: str) -> list[Mail]:
-    if not data.strip():
-        msg = f"{name}: empty"
-        raise UsageError(msg)
-    if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        data = data.decode("utf-16", "replace").encode("utf-8")
-    data = data.removeprefix(codecs.BOM_UTF8)
-    return list(_read_all(split_lines(data)))
-
-
-def _read_all(lines: Iterable[bytes]) -> Iterator[Mail]:
-    for raw in split_messages(lines):
-        yield read_mail(raw.data, oversized=raw.oversized)
+def _wanted(assembly: Assembly, source: str, *, by_id: bool) -> Assembly:
+    # A thread may hold more than one series: the one that was asked for by its id counts.
+    if not by_id or len(assembly.series) < 2:
+        return assembly
+    own = [s for s in assembly.series if s.msgid in source or any(p.msgid and p.msgid in source for p in s.patches)]
+    return replace(assembly, series=tuple(own or assembly.series[:1]))
 
 
 def _outcome(source: str, assembly: Assembly, duration_s: float) -> Outcome[Series]:

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from reviewbot.model import Blame, Case, Finding, Origin, Status
 from reviewbot.report.html import log_href, render_html, show
 from reviewbot.tests import samples
 
@@ -61,6 +62,17 @@ def test_prerequisites_and_missing_patches_are_shown_apart() -> None:
     assert page.count("<td>prerequisite</td>") == 2
     assert page.count("<td>series</td>") == 1
     assert "patches 1, 2, 4-8 of 8; they were not given and are not tested" in plain(PAGES["failing_cases"])
+
+
+def test_what_the_series_fixes_is_said_to_hold() -> None:
+    gone = Finding(title="unused variable 'x'", severity=Status.WARN, origin=Origin.FIXED, blame=Blame.BASE)
+    mended = Case(name="x", base=Status.FAIL, patched=Status.PASS, reason="", origin=Origin.FIXED)
+    stages = (samples.build(findings=(gone,)), replace(samples.selftest(), cases=(mended,)))
+    page = render_html(replace(samples.passing(), stages=stages))
+    holds = page.partition("What holds")[2].partition("</section>")[0]
+    assert "fixes 1 finding of base" in holds
+    assert "fixes 1 case that base fails" in holds
+    assert "Not from this series" not in page
 
 
 def test_what_a_stage_did_not_do_is_said() -> None:
@@ -116,10 +128,11 @@ def test_any_text_is_shown_as_text(text: str) -> None:
 def test_a_huge_report_is_cut_and_says_so() -> None:
     page = render_html(samples.huge())
     assert len(page) < 2_000_000
-    assert "… and 2,626 more cases like these" in plain(page)
+    assert "… and 2,646 more cases like these" in plain(page)
     assert "… and 3,000 more cases" in plain(page)
     assert "lines left out here" in page
-    assert "more characters" in page
+    assert "… and 4,600 more characters" in page
+    assert "… and 100 more characters" in page
 
 
 @pytest.mark.parametrize(

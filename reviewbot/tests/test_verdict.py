@@ -70,13 +70,13 @@ def test_a_required_stage_that_did_not_run_is_inconclusive(status: Status) -> No
 def test_what_did_not_finish_comes_before_what_was_skipped_because_of_it() -> None:
     boot, selftest = (replace(stage(name, Status.SKIP), summary="no kernel") for name in ("boot", "selftest"))
     verdict = judge([stage("apply"), boot, selftest, stage("build", Status.ERROR)], samples.applied())
-    assert verdict.reasons[:2] == ("build did not finish: build says error", "boot, selftest were skipped: no kernel")
+    assert verdict.reasons[:2] == ("build did not finish: build says error", "boot, selftest did not run: no kernel")
 
 
 def test_an_optional_stage_may_be_skipped_and_is_mentioned() -> None:
     verdict = judge(whole(stage("coverage", Status.SKIP, required=False)), samples.applied())
     assert verdict.kind is VerdictKind.PASS
-    assert "coverage was skipped: coverage says skip" in verdict.reasons
+    assert "coverage did not run: coverage says skip" in verdict.reasons
 
 
 def test_an_optional_stage_that_did_not_finish_is_a_warning() -> None:

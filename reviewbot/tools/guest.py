@@ -47,7 +47,7 @@ _FILES = {
 
 def prepare_root(cache: Cache) -> Path:
     """Return a root directory for guests, made on first use. Raises InfraError without a static busybox."""
-    busybox = _static_busybox()
+    busybox = static_busybox()
     state = busybox.stat()
     root = cache.dir("guest-root") / f"{_VERSION}-{state.st_size}-{int(state.st_mtime)}"
     with cache.lock("guest-root"):
@@ -71,7 +71,8 @@ def prepare_root(cache: Cache) -> Path:
     return root
 
 
-def _static_busybox() -> Path:
+def static_busybox() -> Path:
+    """Return the path of a statically linked busybox. Raises InfraError when there is none."""
     found = find("busybox")
     if found is None:
         msg = "busybox: not installed (package busybox-static)"

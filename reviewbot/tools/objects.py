@@ -65,11 +65,19 @@ def read_objects(repo: Path, names: Sequence[str]) -> list[GitObject | None]:
     return found
 
 
-def object_sizes(repo: Path, names: Sequence[str]) -> list[int | None]:
-    """Return the size in bytes of each object, None for one that the repository does not have."""
-    asked = "".join(f"{name}\n" for name in names).encode("utf-8", "surrogateescape")
-    lines = git_bytes(repo, "cat-file", "--batch-check=%(objectsize)", stdin=[asked]).split(b"\n")
-    return [int(line) if line.isdigit() else None for line in lines[: len(names)]]
+def object_facts(repo: Path, names: Sequence[str]) -> list[tuple[str, int] | None]:
+    """Return id and size in bytes of each object, None for one that the repository does not have."""
+    asked = [(i, name) for i, name in enumerate(names) if "\n" not in name]
+    found: list[tuple[str, int] | None] = [None] * len(names)
+    if not asked:
+        return found
+    request = "".join(f"{name}\n" for _, name in asked).encode("utf-8", "surrogateescape")
+    lines = git_bytes(repo, "cat-file", "--batch-check=%(objectsize) %(objectname)", stdin=[request]).split(b"\n")
+    for (index, _), line in zip(asked, lines, strict=False):
+        size, _, oid = line.partition(b" ")
+        if size.isdigit() and len(oid) in (40, 64):
+            found[index] = (oid.decode(), int(size))
+    return found
 
 
 def tree_entries(repo: Path, commit: str, paths: Iterable[str]) -> dict[str, TreeEntry]:

@@ -54,11 +54,15 @@ class Boot:
     detail: str = ""
 
 
-def has_kvm() -> bool:
-    """Return whether /dev/kvm can be used, not only looked at."""
+def has_kvm(device: Path = Path("/dev/kvm"), cpuinfo: Path = Path("/proc/cpuinfo")) -> bool:
+    """Return whether KVM runs an ordinary kernel: the device can be opened, and the processor has VMX or SVM.
+
+    The device alone does not tell: on a host whose KVM is built without hardware support (kvm-pvm) it opens and makes
+    virtual machines, and a kernel that was not built for it hangs at its first instructions.
+    """
     try:
-        with Path("/dev/kvm").open("r+b", buffering=0):
-            return True
+        with device.open("r+b", buffering=0):
+            return re.search(r"^flags\s*:.*\b(vmx|svm)\b", cpuinfo.read_text(), re.MULTILINE) is not None
     except OSError:
         return False
 
