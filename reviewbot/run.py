@@ -70,17 +70,18 @@ def shown(argv: Sequence[str], *, cwd: Path | None = None, env: Mapping[str, str
 
 def find(program: str) -> str | None:
     """Return the path of a program on PATH (sbin included, where Debian keeps some), or None."""
-    return shutil.which(program, path=_search_path())
+    return shutil.which(program, path=search_path())
 
 
-def _search_path() -> str:
+def search_path() -> str:
+    """Return the PATH that children get: ours, and the system's sbin directories."""
     return os.environ.get("PATH", os.defpath) + _SYSTEM_PATH
 
 
 def child_environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
     """Return the environment that a child gets: the allow-listed part of ours, and extra."""
     env = {key: os.environ[key] for key in _ALLOWED if key in os.environ}
-    return env | {"LC_ALL": "C.UTF-8", "PATH": _search_path()} | dict(extra or {})
+    return env | {"LC_ALL": "C.UTF-8", "PATH": search_path()} | dict(extra or {})
 
 
 def run(

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from reviewbot.errors import InfraError
-from reviewbot.run import find, run
+from reviewbot.run import find, run, search_path
 from reviewbot.tools.guest import SHARE, GuestTest, read_result, write_share
 
 if TYPE_CHECKING:
@@ -119,7 +119,7 @@ class Machine:
             idle_timeout_s=self.idle_timeout_s + max((t.timeout_s for t in tests), default=0),
             cwd=tmp,
             log=log,
-            env={"HOME": str(home), "TMPDIR": str(tmp)},
+            env={"HOME": str(home), "TMPDIR": str(tmp), "PATH": f"{Path(argv[0]).parent}:{search_path()}"},
             on_output=on_output,
         )
         console = log.read_text(errors="replace")
