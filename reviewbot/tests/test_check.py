@@ -176,7 +176,7 @@ def test_no_perl_is_a_skip(tree: MiniTree, monkeypatch: pytest.MonkeyPatch) -> N
     programs = tree.repo.parent / "bin"
     programs.mkdir()
     (programs / "git").symlink_to("/usr/bin/git")
-    monkeypatch.setattr("reviewbot.run._search_path", lambda: str(programs))
+    monkeypatch.setattr("reviewbot.run.search_path", lambda: str(programs))
     assert dict(run_check(tree).facts)["checkpatch"] == "did not run: perl: not installed"
 
 

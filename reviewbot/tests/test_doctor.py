@@ -35,7 +35,7 @@ def bare(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     # A machine whose PATH holds what a test puts there.
     place = tmp_path / "bin"
     place.mkdir()
-    monkeypatch.setattr("reviewbot.run._search_path", lambda: str(place))
+    monkeypatch.setattr("reviewbot.run.search_path", lambda: str(place))
     monkeypatch.setattr("sys.executable", str(place / "python3"))
     return place
 

@@ -6,7 +6,6 @@ The tree is the demo's; its base is built once and kept in the cache, so each te
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -91,7 +90,11 @@ def broken_seed(tmp_path: Path, old: str, new: str) -> Path:
             "+\t\tsize += sizeof(struct perf_sample_build_id_offset) - 8;",
             "BUILD_ID_OFFSET",
         ),
-        ("+\t\t\tperf_output_copy(handle, &buf->bids[0],", "+\t\t\tbuf->bids[0].ip = data->ip; perf_output_copy(handle, &buf->bids[0],", "build_id/"),
+        (
+            "+\t\t\tperf_output_copy(handle, &buf->bids[0],",
+            "+\t\t\tbuf->bids[0].ip = data->ip; perf_output_copy(handle, &buf->bids[0],",
+            "build_id/",
+        ),
     ],
     ids=["size missing from the header", "IP in place of the offset"],
 )
@@ -161,7 +164,7 @@ def test_a_guest_sees_no_file_of_the_host(cache: Cache, demo: Request, tmp_path:
         "#!/bin/sh",
         "ls / /root /home >/rb/out/seen",
         "for d in / /etc /usr /root /home; do echo x >$d/reviewbot-canary; done",
-        f"ls {os.path.expanduser('~')}/.cache >>/rb/out/seen",
+        f"ls {Path.home()}/.cache >>/rb/out/seen",
         "ln -s /etc/passwd /rb/out/link",
     ]
     (share / "bin" / "look").write_text("\n".join(lines) + "\n")
