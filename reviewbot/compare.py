@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from reviewbot.model import Blame, Case, Origin, Status
-from reviewbot.parse.ktap import TapOutcome, parse_ktap
+from reviewbot.parse.ktap import KtapCase, TapOutcome, parse_ktap
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -51,7 +51,7 @@ def read_program(
     cases = {
         f"{name}/{c.name}": Observed(
             status=_STATUS[c.outcome],
-            reason="planned and never reported" if c.outcome is TapOutcome.NOT_RUN else c.reason,
+            reason=_reason(c),
             excerpt=c.diagnostics,
         )
         for c in result.cases
@@ -64,6 +64,16 @@ def read_program(
         status, reason = whole
         cases[name] = Observed(status=status, reason=reason, excerpt=(errors or result.diagnostics)[-2000:])
     return cases
+
+
+def _reason(case: KtapCase) -> str:
+    # A plain "not ok" says nothing: the first thing that the test found wrong does.
+    if case.outcome is TapOutcome.NOT_RUN:
+        return "planned and never reported"
+    if case.outcome is TapOutcome.FAIL and case.reason in ("", "not ok"):
+        said = [line.lstrip("# ") for line in case.diagnostics.split("\n") if line.strip("# ")]
+        return next((line.removeprefix("FAIL: ") for line in said if line.startswith("FAIL: ")), "not ok")
+    return case.reason
 
 
 def _whole(error: str, exit_status: str | None, timeout_s: int, seen: set[Status]) -> tuple[Status, str] | None:

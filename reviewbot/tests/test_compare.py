@@ -80,6 +80,13 @@ def test_a_planned_case_that_never_came_is_an_error() -> None:
     assert sorted(o.status for o in seen.values()) == sorted([P, E, *([E] if "t" in seen else [])])
 
 
+def test_the_reason_of_a_failure_is_the_first_thing_found_wrong() -> None:
+    seen = read_program(
+        "t", "TAP version 13\n1..1\n# sample: x\n# FAIL: 8 bytes left\n# FAIL: more\nnot ok 1 a\n", "1", 60
+    )
+    assert seen["t/a"].reason == "8 bytes left"
+
+
 STATUSES = st.sampled_from([P, F, S, E])
 
 
