@@ -255,6 +255,12 @@ class Case:
         """True when the case counts against the series: it fails on patched, and the series introduced that."""
         return self.patched is Status.FAIL and self.origin is Origin.INTRODUCED and self.blame is Blame.SERIES
 
+    @property
+    def lost(self) -> bool:
+        """True when base ran the case and patched skipped it; blame BASE says that the case is about base alone."""
+        ran = self.base in (Status.PASS, Status.WARN, Status.FAIL)
+        return ran and self.patched is Status.SKIP and self.blame in (Blame.SERIES, Blame.UNKNOWN)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Log:

@@ -172,8 +172,7 @@ def _case_is_doubtful(stage: StageResult, case: Case) -> bool:
         return False
     if case.patched is Status.ERROR:
         return case.base is Status.ERROR or not stage.required
-    lost = case.patched is Status.SKIP and case.base in _RAN
-    return lost or case.origin is Origin.FLAKY or case.patched in (Status.FAIL, Status.WARN)
+    return case.lost or case.origin is Origin.FLAKY or case.patched in (Status.FAIL, Status.WARN)
 
 
 def _finding_is_doubtful(finding: Finding) -> bool:

@@ -6,6 +6,7 @@ whether they count. Pure; foreign text is still as it came, each renderer makes 
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from dataclasses import dataclass
 from itertools import groupby
@@ -17,10 +18,12 @@ from reviewbot.report.clean import count
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+GROUP_MAX = 60  # cases of a group before it is divided
 LOOK_MAX = 20  # failing cases, findings and hunks of a stage that are shown in full
 Tally: TypeAlias = "tuple[tuple[Status, int], ...]"
 
 _ORDER = {Status.FAIL: 0, Status.ERROR: 1, Status.WARN: 2, Status.SKIP: 3, Status.PASS: 4}
+_SEPARATOR = re.compile(r"[./:]")
 # A fact of a stage whose name has these words says what the stage did not do.
 _UNTOLD_FACTS = ("not verified", "not exercised", "not compiled", "did not stick")
 _QUIET = (Status.PASS, Status.SKIP)
@@ -123,16 +126,19 @@ def series_name(report: Report) -> str:
 
 
 def groups(cases: Iterable[Case]) -> tuple[Group, ...]:
-    """Return the cases grouped by the first part of their names (up to ``.``, ``/`` or ``:``), failing groups first."""
-    by_name: dict[str, list[Case]] = {}
-    for case in cases:
-        by_name.setdefault(_group_name(case.name), []).append(case)
-    made = [_group(name, members) for name, members in by_name.items()]
+    """Return the cases grouped by the first part of their names (up to ``.``, ``/`` or ``:``), failing groups first.
+
+    A group of more than GROUP_MAX cases is divided by the second part.
+    """
+    made = []
+    for name, members in _by_prefix(cases, 1).items():
+        parts = _by_prefix(members, 2) if len(members) > GROUP_MAX else {name: members}
+        made += [_group(part, some) for part, some in parts.items()]
     return tuple(sorted(made, key=lambda g: _rank((*g.look, *g.rest)[0])))
 
 
 def to_look_at(stage: StageResult) -> tuple[Case, ...]:
-    """Return the cases that neither passed nor were skipped, and those that count first."""
+    """Return the cases that neither passed nor were skipped, or that only base ran; those that count first."""
     return _look(stage.cases)
 
 
@@ -172,18 +178,21 @@ def _rank(case: Case) -> tuple[bool, int]:
     return (not case.counts, _ORDER[case.patched])
 
 
-def _group_name(name: str) -> str:
-    cut = min((i for i in (name.find(c) for c in "./:") if i > 0), default=0)
-    return name[:cut]
+def _by_prefix(cases: Iterable[Case], depth: int) -> dict[str, list[Case]]:
+    made: dict[str, list[Case]] = {}
+    for case in cases:
+        cuts = [match.start() for match in _SEPARATOR.finditer(case.name, 1)]
+        made.setdefault(case.name[: cuts[min(depth, len(cuts)) - 1]] if cuts else "", []).append(case)
+    return made
 
 
 def _group(name: str, members: list[Case]) -> Group:
-    rest = (case for case in members if case.patched in _QUIET)
+    rest = (case for case in members if case.patched in _QUIET and not case.lost)
     return Group(name=name, look=_look(members), rest=tuple(sorted(rest, key=_rank)))
 
 
 def _look(cases: Iterable[Case]) -> tuple[Case, ...]:
-    return tuple(sorted((c for c in cases if c.patched not in _QUIET), key=_rank))
+    return tuple(sorted((c for c in cases if c.patched not in _QUIET or c.lost), key=_rank))
 
 
 def _tally(cases: Iterable[Case]) -> Tally:
@@ -232,7 +241,12 @@ def _finding_items(index: int, stage: StageResult, findings: list[Finding], stat
 def _case_items(index: int, stage: StageResult, cases: list[Case], status: Status) -> Iterable[Item]:
     places = {id(c): n for n, c in enumerate(to_look_at(stage)[:LOOK_MAX])}
     for case in cases:
-        why = case.reason if case.counts else ", ".join(w for w in (attribution(case), repeats(case), case.reason) if w)
+        lost = "passes on base, is skipped on patched" if case.lost else ""
+        why = (
+            case.reason
+            if case.counts
+            else ", ".join(w for w in (lost, attribution(case), repeats(case), case.reason) if w)
+        )
         shown = places.get(id(case))
         yield Item(
             text=f"{case.name}: {why}" if why else case.name,

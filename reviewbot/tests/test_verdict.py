@@ -163,6 +163,7 @@ def test_findings_count_by_origin_and_blame(found: Finding, expected: VerdictKin
         (case(Status.FAIL, Status.PASS, Origin.FIXED), VerdictKind.PASS),
         (case(Status.PASS, Status.FAIL, Origin.INTRODUCED, Blame.PREREQUISITE), VerdictKind.PASS),
         (case(Status.PASS, Status.SKIP), VerdictKind.WARN),
+        (case(Status.PASS, Status.SKIP, blame=Blame.BASE), VerdictKind.PASS),
         (case(Status.SKIP, Status.SKIP), VerdictKind.PASS),
         (case(Status.PASS, Status.ERROR), VerdictKind.INCONCLUSIVE),
         (case(Status.ERROR, Status.ERROR), VerdictKind.WARN),

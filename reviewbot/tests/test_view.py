@@ -26,7 +26,7 @@ def test_groups_put_what_fails_first_and_keep_every_case() -> None:
         case("a.one"),
         case("b.one", Status.FAIL, Origin.PRE_EXISTING),
         case("c.one", Status.FAIL, Origin.INTRODUCED),
-        case("c.two", Status.SKIP),
+        replace(case("c.two", Status.SKIP), base=Status.SKIP),
         case("c/three"),
         case("alone"),
         case("c:four", Status.ERROR),
@@ -45,6 +45,24 @@ def test_no_case_gets_lost_in_groups(pairs: list[tuple[str, Status]]) -> None:
     cases = [case(name, status) for name, status in pairs]
     shown = [c for group in view.groups(cases) for c in (*group.look, *group.rest)]
     assert sorted(map(id, shown)) == sorted(map(id, cases))
+
+
+def test_a_large_group_is_divided_by_the_second_part() -> None:
+    cases = [case(f"layout/{kind}.{n}") for kind in ("page_faults", "sys_enter") for n in range(40)]
+    assert [g.name for g in view.groups([*cases, case("abi/accepted.IP")])] == [
+        "layout/page_faults",
+        "layout/sys_enter",
+        "abi",
+    ]
+
+
+def test_a_case_that_only_base_runs_is_for_a_reader_unless_it_is_about_base() -> None:
+    lost = replace(case("x.y", Status.SKIP), reason="not supported")
+    stage = replace(samples.selftest(), cases=(lost,))
+    answer = view.answer(replace(samples.passing(), stages=(stage,)))
+    assert texts(answer.doubts) == ["x.y: passes on base, is skipped on patched, not supported"]
+    stage = replace(stage, cases=(replace(lost, blame=Blame.BASE),))
+    assert view.answer(replace(samples.passing(), stages=(stage,))).doubts == ()
 
 
 def broken(*stages: str) -> Report:
