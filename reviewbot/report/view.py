@@ -290,7 +290,9 @@ def _unheard(index: int, stage: StageResult) -> Iterable[Item]:
     for name, value in stage.facts:
         if value and any(words in name for words in _UNTOLD_FACTS):
             yield Item(text=f"{stage.stage}: {name}: {value}", status=Status.SKIP, anchor=f"stage-{index}")
-    unheard = Counter((c.patched, c.reason) for c in stage.cases if c.patched in (Status.SKIP, Status.ERROR))
+    unheard = Counter(
+        (c.patched, c.reason) for c in stage.cases if c.patched in (Status.SKIP, Status.ERROR) and not c.lost
+    )
     for (status, reason), number in unheard.items():
         what = "skipped" if status is Status.SKIP else "without a result"
         text = f"{stage.stage}: {count(number, 'case')} {what}{': ' + reason if reason else ''}"

@@ -93,6 +93,12 @@ def test_a_failing_stage_is_open_and_a_passing_one_is_closed() -> None:
     assert not re.search(r'<details class="stage pass"[^>]* open>', page)
 
 
+def test_a_stage_with_cases_is_open_and_its_quiet_groups_are_closed() -> None:
+    assert re.search(r'<details class="stage pass" id="stage-6" open>', PAGES["passing"])
+    assert '<details class="group" open>' not in PAGES["passing"]
+    assert '<details class="group" open>' in PAGES["failing_cases"]
+
+
 def test_an_excerpt_is_shown_once() -> None:
     assert PAGES["panic"].count("Kernel panic - not syncing") == 1
     assert PAGES["does_not_apply"].count("--- what the patch expects") == 1
