@@ -20,6 +20,7 @@ import jinja2
 from markupsafe import Markup, escape
 
 from reviewbot.report import clean, view
+from reviewbot.report.answer import answer
 
 if TYPE_CHECKING:
     from reviewbot.model import Report
@@ -39,7 +40,7 @@ def render_html(report: Report) -> str:
     policy = base64.b64encode(hashlib.sha256(css.encode()).digest()).decode()
     body = environment.get_template("report.html.j2").render(
         report=report,
-        answer=view.answer(report),
+        answer=answer(report),
         css=Markup(css),  # noqa: S704 (our own file)
         style_hash=policy,
     )

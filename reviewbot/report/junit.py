@@ -15,6 +15,7 @@ from junitparser import Error, Failure, JUnitXml, Skipped, TestCase, TestSuite
 
 from reviewbot.model import Status, VerdictKind
 from reviewbot.report import view
+from reviewbot.report.answer import headline
 from reviewbot.report.clean import capped_lines, one_line, visible, written_out
 
 if TYPE_CHECKING:
@@ -59,9 +60,9 @@ def _test(name: str, classname: str, time_s: float, result: FinalResult | None) 
 def _verdict_result(report: Report) -> FinalResult | None:
     text = "\n".join(report.reasons)
     if report.verdict is VerdictKind.FAIL:
-        return _failure(view.headline(report), text)
+        return _failure(headline(report), text)
     if report.verdict is VerdictKind.INCONCLUSIVE:
-        return _error(view.headline(report), text)
+        return _error(headline(report), text)
     return None
 
 

@@ -17,7 +17,7 @@ from email.utils import parseaddr
 from typing import TYPE_CHECKING
 
 from reviewbot.model import Status, VerdictKind
-from reviewbot.report import view
+from reviewbot.report.answer import Item, answer
 from reviewbot.report.clean import capped_lines, one_line, visible
 
 if TYPE_CHECKING:
@@ -103,16 +103,16 @@ def _reply_to(series: Series | None) -> str:
 
 
 def _body(report: Report, url: str) -> Iterable[str]:
-    answer = view.answer(report)
-    yield from _wrapped(f"Result {report.verdict.value.upper()}: {answer.headline}")
+    found = answer(report)
+    yield from _wrapped(f"Result {report.verdict.value.upper()}: {found.headline}")
     yield from _tested_on(report)
     if report.verdict is VerdictKind.INCONCLUSIVE:
-        yield from _part("Why", [view.Item(text=line, status=Status.ERROR) for line in report.reasons])
-    yield from _part("What it breaks", answer.breaks)
+        yield from _part("Why", [Item(text=line, status=Status.ERROR) for line in report.reasons])
+    yield from _part("What it breaks", found.breaks)
     yield from _first_excerpt(report)
-    yield from _part("What a reader should judge", answer.doubts)
-    yield from _part("What holds", answer.holds)
-    yield from _part("What could not be told", answer.untold)
+    yield from _part("What a reader should judge", found.doubts)
+    yield from _part("What holds", found.holds)
+    yield from _part("What could not be told", found.untold)
     yield from ("", "See it yourself", *_quoted(one_line(report.run.command, 900)))
     if url:
         yield from ("", f"The full report is at {one_line(url, 900)}")
@@ -130,7 +130,7 @@ def _tested_on(report: Report) -> Iterable[str]:
     yield from ("", *_wrapped(base + with_them))
 
 
-def _part(title: str, items: Sequence[view.Item]) -> Iterable[str]:
+def _part(title: str, items: Sequence[Item]) -> Iterable[str]:
     if not items:
         return
     yield from ("", title)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from reviewbot.model import Status, VerdictKind
 from reviewbot.report import view
+from reviewbot.report.answer import Item, answer
 from reviewbot.report.clean import duration, one_line
 
 if TYPE_CHECKING:
@@ -23,22 +24,22 @@ _WIDTH = 110
 
 def render_text(report: Report) -> str:
     """Return the summary, lines of at most 110 characters, with a line feed at its end."""
-    answer = view.answer(report)
-    lines = [one_line(f"{report.verdict.value.upper()}: {answer.headline}", _WIDTH)]
+    found = answer(report)
+    lines = [one_line(f"{report.verdict.value.upper()}: {found.headline}", _WIDTH)]
     if report.series is not None:
         lines.append(one_line(f"{report.series.title} ({view.series_name(report)})", _WIDTH))
     if report.base is not None:
         lines.append(one_line(f"on {report.base.describe} ({report.base.commit[:12]})", _WIDTH))
     if report.verdict is VerdictKind.INCONCLUSIVE:
-        lines += _part("Why", [view.Item(text=line, status=Status.ERROR) for line in report.reasons])
-    lines += _part("Breaks", answer.breaks)
-    lines += _part("To judge", answer.doubts)
-    lines += _part("Holds", answer.holds)
-    lines += _part("Could not be told", answer.untold)
+        lines += _part("Why", [Item(text=line, status=Status.ERROR) for line in report.reasons])
+    lines += _part("Breaks", found.breaks)
+    lines += _part("To judge", found.doubts)
+    lines += _part("Holds", found.holds)
+    lines += _part("Could not be told", found.untold)
     return "\n".join([*lines, "", *(_stage(stage) for stage in report.stages)]) + "\n"
 
 
-def _part(title: str, items: Sequence[view.Item]) -> list[str]:
+def _part(title: str, items: Sequence[Item]) -> list[str]:
     if not items:
         return []
     left = len(items) - _ITEMS_MAX

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from reviewbot.model import Blame, Case, Finding, Origin, Report, Status
 from reviewbot.report import view
+from reviewbot.report.answer import Item, answer, headline
 from reviewbot.tests import samples
 
 
@@ -17,7 +18,7 @@ def case(name: str, patched: Status = Status.PASS, origin: Origin | None = None)
     return Case(name=name, base=Status.PASS, patched=patched, reason="why", origin=origin)
 
 
-def texts(items: tuple[view.Item, ...]) -> list[str]:
+def texts(items: tuple[Item, ...]) -> list[str]:
     return [item.text for item in items]
 
 
@@ -59,11 +60,11 @@ def test_a_large_group_is_divided_by_the_second_part() -> None:
 def test_a_case_that_only_base_runs_is_for_a_reader_unless_it_is_about_base() -> None:
     lost = replace(case("x.y", Status.SKIP), reason="not supported")
     stage = replace(samples.selftest(), cases=(lost,))
-    answer = view.answer(replace(samples.passing(), stages=(stage,)))
-    assert texts(answer.doubts) == ["x.y: passes on base, is skipped on patched, not supported"]
-    assert "not supported" not in " ".join(texts(answer.untold))
+    found = answer(replace(samples.passing(), stages=(stage,)))
+    assert texts(found.doubts) == ["x.y: passes on base, is skipped on patched, not supported"]
+    assert "not supported" not in " ".join(texts(found.untold))
     stage = replace(stage, cases=(replace(lost, blame=Blame.BASE),))
-    assert view.answer(replace(samples.passing(), stages=(stage,))).doubts == ()
+    assert answer(replace(samples.passing(), stages=(stage,))).doubts == ()
 
 
 def broken(*stages: str) -> Report:
@@ -80,7 +81,7 @@ def broken(*stages: str) -> Report:
     ],
 )
 def test_the_headline_names_what_breaks(stages: tuple[str, ...], words: str) -> None:
-    assert view.headline(broken(*stages)) == f"This series breaks {words}."
+    assert headline(broken(*stages)) == f"This series breaks {words}."
 
 
 def test_revision_and_part() -> None:
@@ -118,16 +119,16 @@ def test_a_flaky_case_is_for_a_reader_with_its_rate() -> None:
     report = samples.report(
         (samples.build(), samples.boot(), replace(samples.selftest(), cases=(flaky,))), samples.applied()
     )
-    answer = view.answer(report)
-    assert texts(answer.doubts) == ["x.y: flaky, 2 of 5 runs, why"]
-    assert answer.breaks == ()
-    assert answer.elsewhere == ()
+    found = answer(report)
+    assert texts(found.doubts) == ["x.y: flaky, 2 of 5 runs, why"]
+    assert found.breaks == ()
+    assert found.elsewhere == ()
 
 
 def test_stages_that_did_not_run_for_one_reason_make_one_line() -> None:
-    answer = view.answer(samples.build_error())
-    assert answer.untold[0].text == "boot, selftest did not run: there is no patched kernel"
-    assert answer.untold[0].anchor == "stage-5"
+    found = answer(samples.build_error())
+    assert found.untold[0].text == "boot, selftest did not run: there is no patched kernel"
+    assert found.untold[0].anchor == "stage-5"
 
 
 def test_every_anchor_of_an_answer_is_on_the_page() -> None:
@@ -135,6 +136,6 @@ def test_every_anchor_of_an_answer_is_on_the_page() -> None:
 
     for report in [*samples.every().values(), samples.huge()]:
         page = render_html(report)
-        answer = view.answer(report)
-        for item in (*answer.breaks, *answer.doubts, *answer.holds, *answer.untold):
+        found = answer(report)
+        for item in (*found.breaks, *found.doubts, *found.holds, *found.untold):
             assert not item.anchor or f'id="{item.anchor}"' in page
