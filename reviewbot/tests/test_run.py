@@ -11,7 +11,7 @@ import pytest
 
 from reviewbot import session
 from reviewbot.errors import InfraError
-from reviewbot.pipes import TAIL_BYTES
+from reviewbot.pipes import TAIL_BYTES, Tail
 from reviewbot.run import child_environment, find, run, shown
 
 
@@ -174,7 +174,9 @@ def test_a_second_interrupt_shortens_the_grace_and_is_raised(tmp_path: Path) -> 
 def test_a_daemon_that_holds_the_pipe_does_not_hold_us(tmp_path: Path) -> None:
     started = time.monotonic()
     assert run(["sh", "-c", "setsid sleep 300 & echo done"], timeout_s=60).stdout == "done\n"
-    assert run(["sh", "-c", "setsid yes & exit 4"], timeout_s=60).exit_status == 4
+    # Read slowly, so that there is always more to read.
+    done = run(["sh", "-c", "setsid yes & exit 4"], timeout_s=8, on_output=lambda _: time.sleep(0.1))
+    assert (done.exit_status, done.timed_out) == (4, "")
     assert time.monotonic() - started < 20
 
 
@@ -213,6 +215,13 @@ def test_the_tail_is_bounded_and_the_log_is_whole(tmp_path: Path) -> None:
     assert len(done.stdout) == TAIL_BYTES
     assert done.stdout.endswith("xEND\n")
     assert log.stat().st_size == len(f"$ {done.command}\n") + 3_000_004
+
+
+def test_the_tail_takes_bounded_memory() -> None:
+    tail = Tail(None)
+    for _ in range(100):
+        tail.add(b"x" * 65536)
+    assert len(tail._parts) <= 2 * TAIL_BYTES
 
 
 def test_output_that_is_not_text_is_replaced() -> None:

@@ -22,7 +22,7 @@ MAKEFILE = "VERSION = 7\nPATCHLEVEL = 2\nSUBLEVEL = 9\nEXTRAVERSION = -rc1\nNAME
 
 @pytest.fixture
 def cache(tmp_path: Path) -> Cache:
-    return Cache(tmp_path / "cache")
+    return Cache(tmp_path / "my cache")
 
 
 @pytest.fixture
@@ -185,6 +185,25 @@ def test_a_tarball_is_added(cache: Cache, tmp_path: Path) -> None:
 def test_a_tarball_without_a_version_is_described_by_its_name(cache: Cache, tmp_path: Path) -> None:
     path = _tarball(tmp_path / "mini-3.tar.xz", {"mini/Makefile": "all:\n"})
     assert tree.add_tarball(cache, "tar", path).describe == "mini-3"
+
+
+def test_a_full_disk_is_the_machines_fault_and_leaves_nothing(tmp_path: Path) -> None:
+    mount = tmp_path / "small"
+    mount.mkdir()
+    argv = ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(mount)]
+    if os.geteuid() != 0 or not run(argv, timeout_s=10).ok:
+        pytest.skip("mounting a small tmpfs needs root")
+    try:
+        cache = Cache(mount / "cache")
+        (tmp_path / "random").write_bytes(os.urandom(2_000_000))
+        path = tmp_path / "x.tar"
+        with tarfile.open(path, "w") as archive:
+            archive.add(tmp_path / "random", "l/Makefile")
+        with pytest.raises(InfraError, match="git fast-import"):
+            tree.add_tarball(cache, "tar", path)
+        assert _stored(cache) == set()
+    finally:
+        assert run(["umount", str(mount)], timeout_s=10).ok
 
 
 def test_a_failed_add_leaves_nothing(cache: Cache, tmp_path: Path) -> None:
@@ -374,6 +393,16 @@ def test_no_package_list_at_all_is_the_machines_fault(cache: Cache, debian: Path
     (debian / "Packages").unlink()
     with pytest.raises(InfraError, match="package lists of Debian"):
         apt.available_debian(cache, "7.2")
+
+
+def test_a_list_that_could_not_be_fetched_matters_only_when_nothing_is_found(
+    cache: Cache, debian: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    nobody_listens = {"sid": f"file:{debian}", "experimental": "http://127.0.0.1:9/debian"}
+    monkeypatch.setattr(apt, "_source", lambda suite: f"deb [trusted=yes] {nobody_listens[suite]} ./")
+    assert apt.available_debian(cache, "7.2") == VERSIONS
+    with pytest.raises(InfraError, match="package lists of Debian: Failed to fetch"):
+        apt.available_debian(cache, "9.9")
 
 
 def test_the_machines_apt_is_not_touched(cache: Cache, debian: Path) -> None:

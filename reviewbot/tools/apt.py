@@ -27,6 +27,10 @@ _KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
 _FRESH_S = 6 * 3600
 _SERIES = re.compile(r"[0-9]+\.[0-9]+")
 _VERSION = re.compile(r"[0-9][A-Za-z0-9.+~:-]*")
+# Some suites exist only for a while; this is what apt says of one that does not.
+_ABSENT = re.compile(r"not have a Release file|no longer has a Release file|404 +Not Found|File not found|^Some index")
+# A list that could not be fetched is a warning when an old one is there, or when no connection was made.
+_COMPLAINT = re.compile(r"^(?:E: |W: (?=Failed to fetch))(.*)", re.MULTILINE)
 # How the machine reaches the network; the rest of its apt configuration (hooks, pins, further index files) is not ours.
 _CARRIED = re.compile(
     r"^Acquire::(https?|socks|Retries|ForceIPv[46]|Check-Valid-Until)\b.*;$", re.MULTILINE | re.IGNORECASE
@@ -45,19 +49,22 @@ def parse_request(request: str) -> tuple[str, str]:
 def available_debian(cache: Cache, series: str, *, refresh: bool = False) -> tuple[str, ...]:
     """Return the versions of linux-source-SERIES that the mirror has, newest first; empty when it has none.
 
-    The package lists are fetched when they are older than six hours, or when refresh is set.
+    The package lists are fetched when they are older than six hours, or when refresh is set. Raises InfraError when the
+    lists cannot be read; one that could not be fetched matters only when the others have no such package.
     """
     parse_request(series)
-    _update(cache, refresh=refresh)
-    done = _apt(cache, "apt-cache", "madison", f"linux-source-{series}")
-    versions = [line.split("|")[1].strip() for line in done.stdout.splitlines() if line.count("|") >= 2]
-    return tuple(dict.fromkeys(versions))
+    trouble = _update(cache, refresh=refresh)
+    lines = _ask(cache, "madison", f"linux-source-{series}").splitlines()
+    versions = tuple(dict.fromkeys(line.split("|")[1].strip() for line in lines if line.count("|") >= 2))
+    if trouble and not versions:
+        raise _unreadable(trouble)
+    return versions
 
 
 def available_series(cache: Cache) -> tuple[str, ...]:
     """Return the kernel series of which the mirror has a linux-source package, newest first (``("7.3", "7.2")``)."""
     _update(cache, refresh=False)
-    names = _apt(cache, "apt-cache", "pkgnames", "linux-source-").stdout.split()
+    names = _ask(cache, "pkgnames", "linux-source-").split()
     found = [name.removeprefix("linux-source-") for name in names]
     return tuple(sorted((s for s in found if _SERIES.fullmatch(s)), key=_numbers, reverse=True))
 
@@ -114,19 +121,28 @@ def _numbers(version: str) -> tuple[int, int, int, int]:
     return int(major), int(minor), int(patch or 0), int(candidate) - 1000 if candidate else 0
 
 
-def _update(cache: Cache, *, refresh: bool) -> None:
-    # Some suites exist only for a while: a failed suite does not matter as long as any list has come.
+def _update(cache: Cache, *, refresh: bool) -> str:
+    # Fetch the package lists when they are due; return apt's complaint when one that exists could not be fetched.
     root = cache.dir("apt")
     stamp = root / "updated"
     with cache.lock("apt"):
         if not refresh and stamp.exists() and time.time() - stamp.stat().st_mtime < _FRESH_S:
-            return
-        _configure(cache)
+            return ""
+        try:
+            _configure(cache)
+        except OSError as error:
+            raise _unreadable(error.strerror or str(error)) from error
         done = _apt(cache, "apt-get", "--quiet", "update", timeout_s=900)
         if not any(cache.dir("apt", "state", "lists").glob("*_Packages*")):
-            msg = f"package lists of Debian: {_why(done)}"
-            raise InfraError(msg)
-        stamp.touch()
+            raise _unreadable(_why(done))
+        complaints = [c for c in _COMPLAINT.findall(done.stderr) if not _ABSENT.search(c)]
+        if not complaints:
+            stamp.touch()
+        return complaints[0] if complaints else ""
+
+
+def _unreadable(why: str) -> InfraError:
+    return InfraError(f"package lists of Debian: {why}")
 
 
 def _configure(cache: Cache) -> None:
@@ -146,6 +162,7 @@ def _configure(cache: Cache) -> None:
         "Dir::State": root / "state",
         "Dir::State::status": root / "state/status",
         "Dir::Cache": root / "cache",
+        "Dir::Cache::srcpkgcache": "",  # as large as pkgcache, and only for a changed status file
         "APT::Sandbox::User": "root",
         "Acquire::Languages": "none",
         "Acquire::Retries": "2",
@@ -174,6 +191,13 @@ def _mirror() -> str:
 def _apt(cache: Cache, program: str, *args: str, cwd: Path | None = None, timeout_s: float = 120) -> Completed:
     config = {"APT_CONFIG": str(cache.dir("apt") / "apt.conf")}
     return run([program, *args], timeout_s=timeout_s, cwd=cwd, env=config)
+
+
+def _ask(cache: Cache, *args: str) -> str:
+    done = _apt(cache, "apt-cache", *args)
+    if not done.ok:
+        raise _unreadable(_why(done))
+    return done.stdout
 
 
 def _why(done: Completed) -> str:

@@ -76,7 +76,7 @@ def _version(*argv: str) -> str:
     return match[1] if match else ("found" if done.ok else "")
 
 
-def _header(text: str, pattern: str) -> Callable[[], str]:
+def _header(text: str, pattern: str, prefix: str = "") -> Callable[[], str]:
     # Preprocesses text, because neither library brings a program and pkg-config may be absent.
     def look() -> str:
         try:
@@ -84,7 +84,7 @@ def _header(text: str, pattern: str) -> Callable[[], str]:
         except InfraError:
             return ""
         match = re.search(pattern, done.stdout) if done.ok else None
-        return ".".join(match.groups()) if match else ""
+        return prefix + match[1] if match else ""
 
     return look
 
@@ -133,7 +133,7 @@ _ITEMS = (
     _Item("perl", _program("perl", "-e", "print $^V"), True, "no checkpatch, and parts of a build fail", "perl"),
     _Item(
         "libelf",
-        _header("#include <elfutils/version.h>\nreviewbot _ELFUTILS_VERSION\n", r"reviewbot (\d)(\d+)"),
+        _header("#include <elfutils/version.h>\nreviewbot _ELFUTILS_VERSION\n", r"reviewbot (\d+)", "0."),
         True,
         "objtool cannot be built, and no x86 kernel without it",
         "libelf-dev",
