@@ -43,6 +43,7 @@ PROGRAMS = (
     Program(name="shared"),
     Program(name="permission"),
     Program(name="raw", oracles=("raw",)),
+    Program(name="raw_bpf", oracles=("raw",)),
 )
 # Types that a layout case asks for together with each type in scope.
 _BASIC = ("IP", "TID", "TIME", "CALLCHAIN", "IDENTIFIER")

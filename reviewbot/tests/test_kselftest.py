@@ -147,7 +147,7 @@ def test_every_source_compiles_without_a_warning(rendered: Path) -> None:
     flags = ["-std=gnu11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Wno-missing-field-initializers", "-Werror"]
     include = ["-isystem", f"{rendered}/usr/include"]
     result = subprocess.run(
-        ["gcc", "-fsyntax-only", *flags, *include, *sorted(rendered.glob("*.c"))],
+        ["gcc", "-fsyntax-only", *flags, *include, *sorted(str(p) for p in rendered.glob("*.c"))],
         capture_output=True,
         text=True,
         check=False,
@@ -203,7 +203,7 @@ def test_the_decoder_is_made_from_the_specs(tmp_path: Path) -> None:
     (where / "try.c").write_text(TRY, encoding="utf-8")
     sources = [p for p in where.glob("*.c") if p.stem not in programs(scope, specs)]
     flags = ["-std=gnu11", "-D_GNU_SOURCE", "-isystem", str(where), "-pthread"]
-    subprocess.run(["gcc", *flags, "-o", where / "try", *sources], check=True)
+    subprocess.run(["gcc", *flags, "-o", str(where / "try"), *map(str, sources)], check=True)
     result = subprocess.run([where / "try"], capture_output=True, text=True, check=True)
     assert result.stdout.splitlines() == [
         "ok 7 8",
