@@ -37,7 +37,13 @@ PROGRAMS = (
     Program(name="abi"),
     Program(name="layout"),
     Program(name="build_id", oracles=("build_id_offset", "callchain_build_id_offset")),
+    Program(name="chains", oracles=("callchain", "callchain_build_id_offset")),
+    Program(name="deferred", oracles=("build_id_offset", "callchain_build_id_offset")),
+    Program(name="files", oracles=("build_id_offset", "callchain_build_id_offset")),
+    Program(name="shared"),
+    Program(name="permission"),
     Program(name="raw", oracles=("raw",)),
+    Program(name="raw_bpf", oracles=("raw",)),
 )
 # Types that a layout case asks for together with each type in scope.
 _BASIC = ("IP", "TID", "TIME", "CALLCHAIN", "IDENTIFIER")
@@ -124,6 +130,7 @@ def _scope_context(scope: Scope, specs: Specs) -> dict[str, object]:
         "all_bits": sum(v for _, v in scope.all_types),
         "scope_bits": sum(t.value for t in scope.types),
         "combinations": combinations(scope, specs),
+        "oracles": sorted({s.oracle for t in scope.types if (s := specs.sample(t.name)) and s.oracle}),
     }
 
 

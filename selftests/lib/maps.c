@@ -28,7 +28,7 @@ static unsigned int find_note(const char *note, size_t size,
 			break;
 		if (head->n_type == NT_GNU_BUILD_ID && head->n_namesz == 4 &&
 		    !memcmp(note + name, "GNU", 4) &&
-		    head->n_descsz <= BUILD_ID_MAX) {
+		    head->n_descsz && head->n_descsz <= BUILD_ID_MAX) {
 			memcpy(id, note + desc, head->n_descsz);
 			return head->n_descsz;
 		}
@@ -82,7 +82,7 @@ static void read_id(struct maps *maps, struct mapping *map)
 	char path[96];
 
 	for (struct mapping *other = maps->map; other < map; other++) {
-		if (other->file && !strcmp(other->path, map->path)) {
+		if (other->inode == map->inode && other->device == map->device) {
 			map->id_size = other->id_size;
 			memcpy(map->id, other->id, sizeof(map->id));
 			return;
@@ -99,6 +99,7 @@ void maps_read(struct maps *maps)
 {
 	FILE *file = fopen("/proc/self/maps", "re");
 	char line[512], prot[8];
+	unsigned int major, minor;
 	struct mapping *map;
 	int at;
 
@@ -113,13 +114,15 @@ void maps_read(struct maps *maps)
 		map = &maps->map[maps->count];
 		memset(map, 0, sizeof(*map));
 		at = 0;
-		if (sscanf(line, "%llx-%llx %7s %llx %*s %*u %n", &map->start,
-			   &map->end, prot, &map->offset, &at) < 4)
+		if (sscanf(line, "%llx-%llx %7s %llx %x:%x %llu %n", &map->start,
+			   &map->end, prot, &map->offset, &major, &minor,
+			   &map->inode, &at) < 7)
 			continue;
+		map->device = major << 16 | minor;
 		line[strcspn(line, "\n")] = '\0';
 		snprintf(map->path, sizeof(map->path), "%s", line + at);
 		map->executable = prot[2] == 'x';
-		map->file = map->path[0] == '/';
+		map->file = map->inode && map->path[0] == '/';
 		maps->count++;
 	}
 	fclose(file);

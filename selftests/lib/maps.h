@@ -7,10 +7,11 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-#define BUILD_ID_MAX	64
+#define BUILD_ID_MAX	20	/* what a record has room for */
 
 struct mapping {
-	__u64 start, end, offset;
+	__u64 start, end, offset, inode;
+	unsigned int device;
 	bool executable;
 	bool file;			/* of a file, not [stack] and its like */
 	unsigned int id_size;		/* 0: no build ID, or not readable */
@@ -38,7 +39,7 @@ void maps_lock_headers(const struct maps *maps);
 
 /*
  * Read the GNU build ID of an ELF file into id; returns its size in bytes, or 0
- * when the file has none.
+ * when the file has none that fits.
  */
 unsigned int build_id_read(const char *path, unsigned char id[BUILD_ID_MAX]);
 

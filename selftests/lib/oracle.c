@@ -72,6 +72,8 @@ void check_sample(struct expect *expect, const struct sample *sample)
 	for (unsigned int i = 0; i < SAMPLE_TYPES; i++)
 		if ((sample->bits & sample_types[i].bit) && sample_types[i].check)
 			sample_types[i].check(expect, sample);
+	if (expect->on_sample)
+		expect->on_sample(expect, sample);
 }
 
 static void undecodable(const struct perf_event_header *header,

@@ -9,7 +9,8 @@
 #include <string.h>
 #include <sys/syscall.h>
 
-#define DEFAULT_MAX_STACK	127
+#define DEFAULT_MAX_STACK	PERF_MAX_STACK_DEPTH
+#define SHORT_CHAIN		4	/* not worth reading the limit for */
 
 /* The form that promises an answer later, where an ID stands otherwise. */
 struct promise {
@@ -239,14 +240,29 @@ static const char *check_first(const struct sample *sample, __u64 context,
 	return NULL;
 }
 
+/* In place, no more than PERF_MAX_STACK_DEPTH entries need be resolved. */
+static const char *check_user_entry(struct expect *expect,
+				    const struct build_id_offset *bid,
+				    __u64 address, __u64 part)
+{
+	bool must_resolve = expect->must_resolve;
+	const char *problem;
+
+	if (part >= PERF_MAX_STACK_DEPTH)
+		expect->must_resolve = false;
+	problem = check_build_id(expect, bid, address);
+	expect->must_resolve = must_resolve;
+	return problem;
+}
+
 static const char *check_entry(struct expect *expect, const struct chain *chain,
-			       __u64 i, __u64 context)
+			       __u64 i, __u64 context, __u64 part)
 {
 	const struct build_id_offset *bid = chain->entries ? &chain->entries[i] : NULL;
 	__u64 address = chain->ips ? chain->ips[i] : 0;
 
 	if (context == PERF_CONTEXT_USER)
-		return bid ? check_build_id(expect, bid, address) : NULL;
+		return bid ? check_user_entry(expect, bid, address, part) : NULL;
 	if (context == PERF_CONTEXT_USER_DEFERRED) {
 		expect->deferred++;
 		if (!chain_value(chain, i))
@@ -257,12 +273,28 @@ static const char *check_entry(struct expect *expect, const struct chain *chain,
 	return bid ? check_plain(bid, address) : NULL;
 }
 
+/* How many entries a chain may have: attr.sample_max_stack, or the sysctl. */
+static __u64 max_stack(const struct perf_event_attr *attr)
+{
+	FILE *file;
+	unsigned int limit = DEFAULT_MAX_STACK;
+
+	if (attr->sample_max_stack)
+		return attr->sample_max_stack;
+	file = fopen("/proc/sys/kernel/perf_event_max_stack", "re");
+	if (file) {
+		if (fscanf(file, "%u", &limit) != 1)
+			limit = DEFAULT_MAX_STACK;
+		fclose(file);
+	}
+	return limit;
+}
+
 static void check_chain(struct expect *expect, const struct sample *sample,
 			const struct chain *chain)
 {
 	const struct perf_event_attr *attr = &expect->event->attr;
 	__u64 context = 0, part = 0, depth = 0;
-	__u64 limit = attr->sample_max_stack ? attr->sample_max_stack : DEFAULT_MAX_STACK;
 	const char *problem;
 
 	for (__u64 i = 0; i < chain->nr; i++) {
@@ -279,7 +311,7 @@ static void check_chain(struct expect *expect, const struct sample *sample,
 			problem = "the first entry is no context marker";
 			context = PERF_CONTEXT_KERNEL;
 		} else {
-			problem = check_entry(expect, chain, i, context);
+			problem = check_entry(expect, chain, i, context, part);
 			if (!problem && !part)
 				problem = check_first(sample, context, chain, i);
 			if (context == PERF_CONTEXT_USER_DEFERRED && part)
@@ -294,10 +326,10 @@ static void check_chain(struct expect *expect, const struct sample *sample,
 		sample_fail(expect, sample, "%s: a deferred part without a cookie",
 			    chain->name);
 	if (context == PERF_CONTEXT_USER_DEFERRED)
-		limit++;		/* the cookie is no entry */
-	if (depth > limit)
+		depth--;		/* the cookie is no entry */
+	if (depth > SHORT_CHAIN && depth > max_stack(attr))
 		sample_fail(expect, sample, "%s: %llu entries, the limit is %llu",
-			    chain->name, depth, limit);
+			    chain->name, depth, max_stack(attr));
 }
 
 void oracle_callchain(struct expect *expect, const struct sample *sample)
