@@ -63,7 +63,7 @@ def resolve(
             facts.append((need, "named in words only: not looked up"))
         else:
             history = history or recent(repo, base.commit)
-            if commit := in_history(history, need):
+            if commit := history.commit_for(need):
                 facts.append((need, f"in {base.tree} already: {commit[:12]}"))
             elif inbox is not None and (match := _in_inbox(inbox, index, need)):
                 found.append(match)
@@ -92,13 +92,6 @@ def answers(series: Series, need: str) -> bool:
         change, _, version = wanted.partition(":v")
         return series.change_id == change and version in ("", str(series.revision))
     return kind == "patch-id" and any(patch_id(p.diff) == wanted for p in series.patches)
-
-
-def in_history(history: History, need: str) -> str:
-    """Return the commit of base that answers the footer, or an empty string."""
-    kind, _, wanted = need.partition(" ")
-    table = {"patch-id": history.by_patch_id, "message-id": history.by_message_id}.get(kind, {})
-    return table.get(wanted, "")
 
 
 def _in_inbox(inbox: Path, index: Path | None, need: str) -> Series | None:

@@ -27,10 +27,25 @@ class History:
     by_patch_id: dict[str, str] = field(default_factory=dict)
     by_message_id: dict[str, str] = field(default_factory=dict)
 
+    def commit_for(self, need: str) -> str:
+        """Return the commit that answers a footer ("patch-id …", "message-id …"), or an empty string."""
+        kind, _, wanted = need.partition(" ")
+        table = {"patch-id": self.by_patch_id, "message-id": self.by_message_id}.get(kind, {})
+        return table.get(wanted, "")
+
 
 def recent(repo: Path, commit: str, *, limit: int = MAX_COMMITS) -> History:
-    """Return what the last commits of a commit's history hold."""
-    words = ["log", "-p", "--no-merges", f"--max-count={limit}", "--full-index", "--no-renames", "--format=%x01%H%n%B"]
+    """Return what the last commits of a history hold, without merges and the first commit (a whole tree)."""
+    words = [
+        "log",
+        "-p",
+        "--min-parents=1",
+        "--max-parents=1",
+        f"--max-count={limit}",
+        "--full-index",
+        "--no-renames",
+        "--format=%x01%H%n%B",
+    ]
     data = git_bytes(repo, *words, "--no-ext-diff", "--no-textconv", commit, "--", timeout_s=120)
     parts = _COMMIT.split(data.decode("utf-8", "replace"))
     history = History()
