@@ -93,6 +93,7 @@ class Series:
     revision is N of ``[PATCH vN]`` (1 when not given). missing holds the numbers n of the m patches that the
     input does not have. prefixes are the other words in the subject brackets (``net-next``, ``RFC``).
     notes say in one line each what a reader must know of the intake (dropped revisions, bad charsets, …).
+    lists are the addresses of the mailing lists that it was sent to.
     """
 
     title: str
@@ -110,6 +111,7 @@ class Series:
     prerequisites: tuple[str, ...] = ()
     source: str = ""
     notes: tuple[str, ...] = ()
+    lists: tuple[str, ...] = ()
 
     @property
     def slug(self) -> str:

@@ -26,6 +26,8 @@ _READ = frozenset(
         "x-original-from",
         "x-original-sender",
         "auto-submitted",
+        "to",
+        "cc",
         "content-type",
         "content-disposition",
         "content-transfer-encoding",

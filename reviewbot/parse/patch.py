@@ -22,6 +22,9 @@ _SCISSORS = re.compile(r"^(?=.*(?:>8|8<|>%|%<))[-\s><8%]*(?:cut here)?[-\s><8%]*
 _SEED_AUTHOR = re.compile(r"\[([^\[\]]{1,200})\]\s*")
 _ENDS = frozenset({"dif", "Ind", "---"})
 _SIGNED = re.compile(r"^Signed-off-by:", re.MULTILINE | re.IGNORECASE)
+_LIST = re.compile(
+    r"[\w.+-]+@(?:vger\.kernel\.org|lists\.[\w.-]+|[\w.-]+\.lists\.[\w.-]+|kvack\.org|googlegroups\.com|[\w-]+\.dev)"
+)
 _MESSAGE_ID = re.compile(r"<([^<>\s]{1,400})>")
 
 
@@ -30,7 +33,8 @@ class Mail:
     """One mail as a step of a thread. kind is "patch", "cover", "reply", "text" or "skipped" (then reason says why).
 
     below is what stands between the log and the diff, and after the diff: notes, diffstat, footers. parents are the
-    message ids of References and In-Reply-To, oldest first. sent is seconds since the epoch, 0 when unknown.
+    message ids of References and In-Reply-To, oldest first. lists are the mailing lists in To and Cc. sent is seconds
+    since the epoch, 0 when unknown.
     """
 
     kind: str
@@ -41,6 +45,7 @@ class Mail:
     parents: tuple[str, ...] = ()
     sent: float = 0
     reason: str = ""
+    lists: tuple[str, ...] = ()
 
 
 def read_mail(raw: bytes, *, oversized: bool = False) -> Mail:
@@ -163,7 +168,12 @@ class _Builder:
             parents=self._parents(),
             sent=_seconds(self.headers.get("date", "")),
             reason=reason,
+            lists=self._lists() if kind in ("patch", "cover") else (),
         )
+
+    def _lists(self) -> tuple[str, ...]:
+        both = self.headers.get("to", "") + "," + self.headers.get("cc", "")
+        return tuple(dict.fromkeys(found.lower() for found in _LIST.findall(both[:20_000])))
 
     def _kind(self, diff: ParsedDiff) -> tuple[str, str]:
         subject = self.subject

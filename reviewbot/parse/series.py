@@ -170,6 +170,7 @@ def _built(
         base_commit=footers.base_commit,
         change_id=footers.change_id,
         prerequisites=footers.prerequisites,
+        lists=tuple(dict.fromkeys(one for m in (lead, *parts) for one in m.lists)),
         notes=tuple(dict.fromkeys(notes)),
     )
 

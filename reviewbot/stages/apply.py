@@ -9,51 +9,25 @@ hostile paths.
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from reviewbot.model import (
-    AppliedPatch,
-    ApplyResult,
-    ApplyState,
-    BaseInfo,
-    Blame,
-    Outcome,
-    Patch,
-    Series,
-    StageResult,
-    Status,
-)
-from reviewbot.parse.adapt import adapt
-from reviewbot.parse.address import split_author
-from reviewbot.parse.dates import commit_date
+from reviewbot.model import AppliedPatch, ApplyResult, ApplyState, BaseInfo, Blame, Outcome, Series, StageResult, Status
 from reviewbot.parse.diagnose import diagnose
-from reviewbot.parse.diff import ParsedDiff, parse_diff
-from reviewbot.parse.hostile import offences, parents, shown
 from reviewbot.parse.merged import merged_evidence
-from reviewbot.parse.project import other_project
-from reviewbot.tools.objects import read_objects, tree_entries
-from reviewbot.tools.patching import Attempt, Commit, SmallIndex, changes, ignore_attributes, make_commits
+from reviewbot.parse.needs import undefined_candidates
+from reviewbot.tools.applier import Applier, Step, Tried, steps_of
+from reviewbot.tools.patching import ignore_attributes, make_commits
+from reviewbot.tools.refusal import refusal
+from reviewbot.tools.symbols import known_names
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
     from reviewbot.model import HunkFailure
-    from reviewbot.tools.objects import TreeEntry
 
 STAGE = "apply"
-_FLAGGED = (".gitattributes", ".gitmodules", ".gitignore", ".b4-config")
 _SHOWN = 8
-
-
-@dataclass(frozen=True, slots=True)
-class _Step:
-    # One patch on its way: whose it is, its place in the series, and its diff.
-    patch: Patch
-    role: Blame
-    label: str
-    diff: ParsedDiff
 
 
 def apply(
@@ -65,184 +39,91 @@ def apply(
     scratch: Path,
     log: Path,
     allow_fuzz: bool = False,
+    unmet: Sequence[str] = (),
 ) -> Outcome[ApplyResult]:
     """Apply prerequisites, then series, on base.commit of the bare repository repo.
 
-    scratch is a directory of ours for the small index and the diffs as git saw them; log gets git's own words. The
-    result is PASS with commits that depend on the input alone, else SKIP: no state of applying is a fault of the
-    series.
+    unmet are prerequisites that the series names and that nobody found (see stages.prerequisites): when it does not
+    apply, they are the reason. scratch is a directory of ours for the small index and the diffs as git saw them; log
+    gets git's own words. The result is PASS with commits that depend on the input alone, else SKIP: no state of
+    applying is a fault of the series.
     """
     started = time.monotonic()
     scratch.mkdir(parents=True, exist_ok=True)
     ignore_attributes(repo)
-    steps = _steps(series, prerequisites)
-    work = _Work(repo, base, series, steps=steps, scratch=scratch, log=log, allow_fuzz=allow_fuzz)
-    result = work.run()
+    work = _Work(repo, base, series, steps_of(series, prerequisites), scratch=scratch, log=log)
+    work.unmet = tuple(unmet)
+    result = work.run(allow_fuzz=allow_fuzz)
     (scratch / "index").unlink(missing_ok=True)
-    status = Status.PASS if result.applied else Status.SKIP
     stage = StageResult(
         stage=STAGE,
-        status=status,
+        status=Status.PASS if result.applied else Status.SKIP,
         summary=result.summary,
         duration_s=time.monotonic() - started,
-        facts=_facts(result, work.notes),
+        facts=_facts(result),
         commands=tuple(work.commands),
         excerpt=_excerpt(result),
     )
     return Outcome(result=stage, value=result)
 
 
-def _steps(series: Series, prerequisites: Sequence[Series]) -> list[_Step]:
-    steps: list[_Step] = []
-    needed = [patch for one in prerequisites for patch in one.patches]
-    steps += [_Step(p, Blame.PREREQUISITE, f"prerequisite {p.subject!r}", parse_diff(p.diff)) for p in needed]
-    count = len(series.patches)
-    for index, patch in enumerate(series.patches, 1):
-        number, total = (patch.number, patch.total) if patch.total else (index, count)
-        steps.append(_Step(patch, Blame.SERIES, f"patch {number}/{total} {patch.subject!r}", parse_diff(patch.diff)))
-    return steps
-
-
 class _Work:
-    # The state of one application. Everything that it learns ends in the ApplyResult that run() returns.
+    # One application and what it means. Everything that it learns ends in the ApplyResult that run() returns.
     def __init__(
         self,
         repo: Path,
         base: BaseInfo,
         series: Series,
+        steps: list[Step],
         *,
-        steps: list[_Step],
         scratch: Path,
         log: Path,
-        allow_fuzz: bool,
     ) -> None:
         self.repo = repo
         self.base = base
         self.series = series
         self.steps = steps
+        self.own = [step for step in steps if step.role is Blame.SERIES]
         self.scratch = scratch
         self.log = log
-        self.allow_fuzz = allow_fuzz
-        self.notes: list[str] = []
+        self.unmet: tuple[str, ...] = ()
         self.commands: list[str] = []
-        self.already: list[_Step] = []
-        self.fuzzy: list[_Step] = []
-        self.made: list[tuple[_Step, dict[str, TreeEntry | None]]] = []
 
-    def run(self) -> ApplyResult:
-        if refused := self._refused():
-            return refused
-        paths = {p for s in self.steps for f in s.diff.files for p in (f.old, f.new) if p}
-        self.index = SmallIndex(self.repo, self.base.commit, paths, self.scratch, self.log)
+    def run(self, *, allow_fuzz: bool) -> ApplyResult:
+        if refused := refusal(self.repo, self.base.commit, self.series, self.steps):
+            return self._state(refused.state, refused.text, evidence=refused.evidence)
+        self.applier = Applier(self.repo, self.base.commit, self.steps, scratch=self.scratch, log=self.log)
+        self.commands = self.applier.commands
         for step in self.steps:
-            if failed := self._step(step):
-                return failed
+            tried = self.applier.take(step, allow_fuzz=allow_fuzz)
+            if not (tried.applied or tried.already):
+                return self._failed(step, tried)
         return self._finish()
 
-    def _refused(self) -> ApplyResult | None:
-        files = [s.diff.files for s in self.steps]
-        paths = {p for group in files for f in group for p in (f.old, f.new) if p}
-        safe = {p for p in paths if ".." not in p and not p.startswith("/")}
-        above = {parent for p in safe for parent in parents(p)}
-        entries = tree_entries(self.repo, self.base.commit, safe | above)
-        modes = {path: entry.mode for path, entry in entries.items()}
-        if bad := offences(files, modes):
-            return self._state(ApplyState.HOSTILE, f"refused: {bad[0]}", evidence=tuple(bad[:50]))
-        for step in self.steps:
-            if combined := next((f for f in step.diff.files if f.status == "combined"), None):
-                text = f"{step.label}: combined (merge) diffs cannot be applied ({shown(combined.path)})"
-                return self._state(ApplyState.MALFORMED, text)
-            if not step.diff.files:
-                return self._state(ApplyState.MALFORMED, f"{step.label}: holds no diff")
-        top = self._top_level()
-        touched = {p for patch in self.series.patches for p in patch.files}
-        if other := other_project(self.series, touched & entries.keys(), top):
-            return self._state(ApplyState.OTHER_PROJECT, f"not for this tree: {other}")
-        blobs = {path for path in above if path in modes and modes[path] not in ("040000", "120000")}
-        for step in self.steps:
-            for file in step.diff.files:
-                if under := next((p for p in parents(file.path) if p in blobs), None):
-                    text = f"{step.label}: {shown(file.path)}: {shown(under)} is a file in {self.base.tree}"
-                    return self._state(ApplyState.DOES_NOT_APPLY, text)
-        return None
-
-    def _top_level(self) -> set[str]:
-        root = read_objects(self.repo, [f"{self.base.commit}^{{tree}}"])[0]
-        if root is None:
-            return set()
-        parts = root.data.split(b"\0")
-        names = {parts[0].partition(b" ")[2]}
-        size = len(root.oid) // 2
-        names |= {part[size:].partition(b" ")[2] for part in parts[1:-1]}
-        return {name.decode("utf-8", "replace") for name in names}
-
-    def _step(self, step: _Step) -> ApplyResult | None:
-        before = self.index.entries
-        data = self._bytes(step)
-        options = ["-p0"] if any(f.prefixless for f in step.diff.files) else []
-        attempt = self.index.apply(data, options=options)
-        self.commands.append(attempt.command)
-        if attempt.ok and not attempt.moved:
-            self._took(step, before)
-            return None
-        after = self.index.entries
-        self.index.restore(before)
-        back = self.index.apply(data, options=[*options, "-R"], check=True)
-        if back.ok and (not attempt.ok or not back.moved):
-            self.already.append(step)
-            self.notes.append(f"{step.label} is in the tree already (its reverse applies)")
-            return None
-        if attempt.ok:
-            self.index.restore(after)
-            self._took(step, before)
-            return None
-        if fuzz := self._with_fuzz(data, options):
-            if self.allow_fuzz and self.index.apply(data, options=[*options, fuzz]).ok:
-                self.fuzzy.append(step)
-                self.notes.append(f"{step.label} was applied with fuzz ({fuzz})")
-                self._took(step, before)
-                return None
-            return self._failed(step, attempt, " (would need fuzz: --allow-fuzz)")
-        return self._failed(step, attempt, "")
-
-    def _bytes(self, step: _Step) -> bytes:
-        files = step.diff.files
-        contents = self.index.contents([f.old or f.new for f in files])
-        data, notes = adapt(step.diff, contents)
-        self.notes += [f"{step.label}: {note}" for note in notes]
-        flagged = [f.path for f in files if f.path.rpartition("/")[2] in _FLAGGED]
-        self.notes += [f"{step.label} changes {shown(path)}: git ignores it here" for path in flagged]
-        return data
-
-    def _took(self, step: _Step, before: dict[str, TreeEntry]) -> None:
-        self.made.append((step, changes(before, self.index.entries)))
-
-    def _with_fuzz(self, data: bytes, options: list[str]) -> str:
-        return next((c for c in ("-C2", "-C1") if self.index.apply(data, options=[*options, c], check=True).ok), "")
-
-    def _failed(self, step: _Step, attempt: Attempt, fuzz: str) -> ApplyResult:
+    def _failed(self, step: Step, tried: Tried) -> ApplyResult:
+        error = tried.attempt.first_error
         if step.diff.problems:
             problem = step.diff.problems[0]
-            text = f"{step.label} is malformed at line {problem.line} of its diff: {problem.text}{self._flowed(step)}"
-            return self._state(ApplyState.MALFORMED, text, evidence=(f"git: {attempt.first_error}",))
-        if "corrupt patch" in attempt.output or "patch fragment without header" in attempt.output:
-            return self._state(ApplyState.MALFORMED, f"{step.label} is malformed: {attempt.first_error}")
+            text = f"{step.label} is malformed at line {problem.line} of its diff: {problem.text}{_flowed(step)}"
+            return self._state(ApplyState.MALFORMED, text, evidence=(f"git: {error}",))
+        if "corrupt patch" in tried.attempt.output or "patch fragment without header" in tried.attempt.output:
+            return self._state(ApplyState.MALFORMED, f"{step.label} is malformed: {error}")
         if step.role is Blame.SERIES and (merged := self._merged()):
             return merged
-        texts = self._texts(step)
-        failures = diagnose(step.patch.subject, step.diff.files, texts)
-        evidence = [f"git: {attempt.first_error}"]
+        failures = diagnose(
+            step.patch.subject, step.diff.files, self.applier.texts(f.old or f.new for f in step.diff.files)
+        )
         state, why = self._kind(step, failures)
-        where = f"{failures[0].file}: {failures[0].reason}" if failures else attempt.first_error
+        fuzz = " (would need fuzz: --allow-fuzz)" if tried.fuzz else ""
+        where = f"{failures[0].file}: {failures[0].reason}" if failures else error
         summary = f"{step.label} does not apply to {self.base.tree} {self.base.describe}{fuzz}: {where}{why}"
-        return self._state(state, summary, failures=failures, evidence=tuple(evidence))
+        return self._state(state, summary, failures=failures, evidence=(f"git: {error}", *self._needs()))
 
-    def _flowed(self, step: _Step) -> str:
-        return next((f" ({note})" for note in step.patch.notes if "format=flowed" in note), "")
-
-    def _kind(self, step: _Step, failures: Sequence[HunkFailure]) -> tuple[ApplyState, str]:
+    def _kind(self, step: Step, failures: Sequence[HunkFailure]) -> tuple[ApplyState, str]:
         if step.role is Blame.PREREQUISITE:
             return ApplyState.BLOCKED, "; the series was not tried"
+        if self.unmet:
+            return ApplyState.BLOCKED, f"; it needs {', '.join(self.unmet[:_SHOWN])}, which was not found"
         missing = [n for n in self.series.missing if n < step.patch.number]
         if not missing:
             return ApplyState.DOES_NOT_APPLY, ""
@@ -251,83 +132,68 @@ class _Work:
         absent = failures and all(f.reason == "the file does not exist" for f in failures)
         return (ApplyState.INCOMPLETE if absent else ApplyState.DOES_NOT_APPLY), why
 
-    def _texts(self, step: _Step) -> dict[str, str]:
-        contents = self.index.contents([f.old or f.new for f in step.diff.files])
-        return {path: data.decode("utf-8", "replace") for path, data in contents.items()}
-
     def _merged(self) -> ApplyResult | None:
         # The whole series taken back from its end; then by content, for what has evolved since.
-        steps = [s for s in self.steps if s.role is Blame.SERIES]
-        here = self.index.entries
-        self._to_start()
+        here = self.applier.index.entries
         try:
-            if all(self._takes_back(step) for step in reversed(steps)):
-                evidence = tuple(f"{s.label}: its reverse applies" for s in steps)
-                return self._state(
-                    ApplyState.ALREADY_MERGED, f"the series is in {self.base.tree} already", evidence=evidence
-                )
-            self._to_start()
-            files = [f for s in steps for f in s.diff.files]
-            contents = self.index.contents([f.path for f in files])
+            self.applier.to_start()
+            if all(self.applier.takes_back(step) for step in reversed(self.own)):
+                return self._all_in()
+            self.applier.to_start()
+            files = [f for s in self.own for f in s.diff.files]
             texts: dict[str, str | None] = {f.path: None for f in files}
-            found = merged_evidence(files, texts | {p: d.decode("utf-8", "replace") for p, d in contents.items()})
-            if not found.merged:
-                return None
+            found = merged_evidence(files, texts | self.applier.texts(texts))
             text = f"the change is in {self.base.tree} already, in a form that has evolved since"
-            return self._state(ApplyState.ALREADY_MERGED, text, evidence=found.lines)
+            return self._state(ApplyState.ALREADY_MERGED, text, evidence=found.lines) if found.merged else None
         finally:
-            self.index.restore(here)
+            self.applier.index.restore(here)
 
-    def _to_start(self) -> None:
-        # Back to the tip of the prerequisites.
-        entries = dict(self.index.start)
-        for step, changed in self.made:
-            if step.role is Blame.PREREQUISITE:
-                for path, entry in changed.items():
-                    entries.pop(path, None)
-                    if entry is not None:
-                        entries[path] = entry
-        self.index.restore(entries)
-
-    def _takes_back(self, step: _Step) -> bool:
-        options = ["-p0"] if any(f.prefixless for f in step.diff.files) else []
-        return self.index.apply(self._plain_bytes(step), options=[*options, "-R"]).ok
-
-    def _plain_bytes(self, step: _Step) -> bytes:
-        return adapt(step.diff, self.index.contents([f.path for f in step.diff.files]))[0]
+    def _all_in(self) -> ApplyResult:
+        evidence = tuple(f"{s.label}: its reverse applies" for s in self.own)
+        return self._state(ApplyState.ALREADY_MERGED, f"the series is in {self.base.tree} already", evidence=evidence)
 
     def _finish(self) -> ApplyResult:
-        own = [s for s in self.steps if s.role is Blame.SERIES]
-        if own and all(s in self.already for s in own):
-            evidence = tuple(f"{s.label}: its reverse applies" for s in own)
-            return self._state(
-                ApplyState.ALREADY_MERGED, f"the series is in {self.base.tree} already", evidence=evidence
-            )
-        ids = make_commits(self.repo, self.base.commit, [_commit(step, changed) for step, changed in self.made])
-        patches = tuple(_applied(step, commit) for (step, _), commit in zip(self.made, ids, strict=True))
+        applier = self.applier
+        if self.own and all(s in applier.already for s in self.own):
+            return self._all_in()
+        notes = [*applier.notes, *(f"applies without {need}, which was not found" for need in self.unmet)]
+        if self.unmet or self.series.missing:
+            notes += self._needs()
+        ids = make_commits(self.repo, self.base.commit, applier.commits())
+        patches = tuple(_applied(step, commit) for (step, _), commit in zip(applier.made, ids, strict=True))
         before = [p.commit for p in patches if p.role is Blame.PREREQUISITE]
-        state = ApplyState.APPLIED_WITH_FUZZ if self.fuzzy else ApplyState.APPLIED
         return ApplyResult(
-            state=state,
-            summary=self._applied_summary(patches),
+            state=ApplyState.APPLIED_WITH_FUZZ if applier.fuzzy else ApplyState.APPLIED,
+            summary=self._summary(patches),
             base_commit=self.base.commit,
             prerequisite_commit=before[-1] if before else self.base.commit,
             tip_commit=ids[-1],
             patches=patches,
-            evidence=tuple(self.notes),
+            evidence=tuple(notes),
         )
 
-    def _applied_summary(self, patches: Sequence[AppliedPatch]) -> str:
+    def _needs(self) -> list[str]:
+        # Names that no patch defines and base does not know: what a missing part or prerequisite would bring.
+        files = [f for s in self.steps for f in s.diff.files]
+        names = undefined_candidates(files)
+        folders = {f.path.rpartition("/")[0] for f in files}
+        known = known_names(self.repo, self.base.commit, names, folders, self.scratch) if names else set()
+        lacking = [name for name in names if name not in known]
+        return [f"needs {name}: used, but neither in {self.base.tree} nor in the patches" for name in lacking]
+
+    def _summary(self, patches: Sequence[AppliedPatch]) -> str:
         own = sum(1 for p in patches if p.role is Blame.SERIES)
         words = [f"{own} patch{'es' * (own != 1)} applied to {self.base.tree} {self.base.describe}"]
         if others := len(patches) - own:
             words.append(f"after {others} prerequisite{'s' * (others != 1)}")
-        if self.fuzzy:
-            words.append(f"WITH FUZZ in {len(self.fuzzy)}")
-        if self.already:
-            words.append(f"{len(self.already)} in the tree already")
+        if self.applier.fuzzy:
+            words.append(f"WITH FUZZ in {len(self.applier.fuzzy)}")
+        if self.applier.already:
+            words.append(f"{len(self.applier.already)} in the tree already")
         if self.series.missing:
             words.append(f"the series is incomplete ({self.series.missing_ranges} of {self.series.total} missing)")
+        if self.unmet:
+            words.append(f"{len(self.unmet)} prerequisites not found")
         return ", ".join(words)
 
     def _state(
@@ -343,25 +209,16 @@ class _Work:
         )
 
 
+def _flowed(step: Step) -> str:
+    return next((f" ({note})" for note in step.patch.notes if "format=flowed" in note), "")
+
+
 def _parts(numbers: Sequence[int]) -> str:
-    shown_numbers = ", ".join(map(str, numbers[:_SHOWN])) + (", …" if len(numbers) > _SHOWN else "")
-    return f"patch {shown_numbers}" if len(numbers) == 1 else f"patches {shown_numbers}"
+    listed = ", ".join(map(str, numbers[:_SHOWN])) + (", …" if len(numbers) > _SHOWN else "")
+    return f"patch {listed}" if len(numbers) == 1 else f"patches {listed}"
 
 
-def _commit(step: _Step, changed: dict[str, TreeEntry | None]) -> Commit:
-    name, address = split_author(step.patch.author)
-    epoch, zone = commit_date(step.patch.date)
-    return Commit(
-        name=name or "unknown",
-        address=address,
-        epoch=epoch,
-        zone=zone,
-        message=f"{step.patch.subject}\n\n{step.patch.message}",
-        files=changed,
-    )
-
-
-def _applied(step: _Step, commit: str) -> AppliedPatch:
+def _applied(step: Step, commit: str) -> AppliedPatch:
     return AppliedPatch(
         subject=step.patch.subject,
         commit=commit,
@@ -372,12 +229,12 @@ def _applied(step: _Step, commit: str) -> AppliedPatch:
     )
 
 
-def _facts(result: ApplyResult, notes: Sequence[str]) -> tuple[tuple[str, str], ...]:
+def _facts(result: ApplyResult) -> tuple[tuple[str, str], ...]:
     facts = [("state", result.state.value), ("base", result.base_commit)]
     if result.applied:
         facts.append(("patched", result.tip_commit))
-    facts += [(p.role.value, f"{p.commit[:12]} {p.subject}") for p in result.patches[:50]]
-    return (*facts, *(("note", note) for note in notes))
+        facts += [("note", line) for line in result.evidence]
+    return (*facts, *((p.role.value, f"{p.commit[:12]} {p.subject}") for p in result.patches[:50]))
 
 
 def _excerpt(result: ApplyResult) -> str:

@@ -1,41 +1,68 @@
-"""Stage base: which commit the series is tested on, and why.
+"""Stage base: which commit the series is tested on, and why the others were not taken.
 
 In: a bare repository, the tree's name, and the series. Out: Outcome[BaseInfo]. Refused with UsageError: a --base
-revision that the tree does not have.
+revision that the tree does not have. In this order: --base, base-commit, a branch that holds the prerequisites, the
+pre-image blobs of the ``index`` lines, the branch that subject tag, list or MAINTAINERS name, the newest tag before the
+mail, HEAD.
 """
 
 from __future__ import annotations
 
+import tempfile
 import time
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from reviewbot.errors import InfraError, UsageError
 from reviewbot.model import BaseInfo, Outcome, Series, StageResult, Status
+from reviewbot.parse.dates import FIXED_EPOCH, commit_date
+from reviewbot.parse.diff import parse_diff
+from reviewbot.parse.maintainers import parse_maintainers, short_name, trees_for
+from reviewbot.tools.applier import Step, applies, steps_of
+from reviewbot.tools.branches import Branches, load
 from reviewbot.tools.git import git, must
+from reviewbot.tools.history import recent
+from reviewbot.tools.objects import read_objects
+from reviewbot.tools.refs import Candidate, candidates, preimage, scored
+from reviewbot.tools.refusal import refusal
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections.abc import Iterator
 
 STAGE = "base"
 # What the source's HEAD named at the last refresh of the tree; a tarball's tree has HEAD alone.
 _TREE_HEAD = "refs/reviewbot/head"
+# How many candidates are tried by applying the series, and how many branches for prerequisites.
+_TRIES = 8
+_HISTORIES = 4
+_LISTED = 12
 
 
-def choose_base(repo: Path, tree: str, series: Series, *, rev: str = "", describe: str = "") -> Outcome[BaseInfo]:
+def choose_base(
+    repo: Path,
+    tree: str,
+    series: Series,
+    *,
+    rev: str = "",
+    describe: str = "",
+    config: Path | None = None,
+) -> Outcome[BaseInfo]:
     """Return the commit of repo (trees/NAME.git, its name is tree) that the series is tested on.
 
     rev is what the user asked for with --base. describe is the tree's own name for its HEAD (a Debian version), used
-    where git describe knows nothing. Raises UsageError for an unknown rev.
+    where git describe knows nothing. config is the user's branches.toml (in $XDG_CONFIG_HOME/reviewbot by default).
+    Raises UsageError for an unknown rev.
     """
     started = time.monotonic()
-    chosen = _choose(repo, tree, series, rev)
+    choice = _Choice(repo, tree, series, config).choose(rev)
     info = BaseInfo(
         tree=tree,
-        commit=chosen[0],
-        describe=_describe(repo, chosen[0], describe),
-        chosen_by=chosen[1],
-        candidates=chosen[2],
-        verified=_has_history(repo, chosen[0]),
+        commit=choice.commit,
+        describe=_describe(repo, choice, describe),
+        chosen_by=choice.why,
+        candidates=tuple(choice.lost),
+        verified=_has_history(repo, choice.commit),
     )
     result = StageResult(
         stage=STAGE,
@@ -46,30 +73,10 @@ def choose_base(repo: Path, tree: str, series: Series, *, rev: str = "", describ
             ("tree", tree),
             ("commit", info.commit),
             ("version", info.describe),
-            *(("candidate", c) for c in info.candidates),
+            *(("candidate", line) for line in info.candidates),
         ),
     )
     return Outcome(result=result, value=info)
-
-
-def _choose(repo: Path, tree: str, series: Series, rev: str) -> tuple[str, str, tuple[str, ...]]:
-    if rev:
-        commit = resolve(repo, rev)
-        if not commit:
-            msg = f"--base {rev}: no such revision in the tree {tree}"
-            raise UsageError(msg)
-        return commit, f"--base {rev}", ()
-    head = resolve(repo, _TREE_HEAD) or resolve(repo, "HEAD")
-    if not head:
-        msg = f"tree {tree}: the repository has no HEAD commit"
-        raise InfraError(msg)
-    if series.base_commit:
-        commit = resolve(repo, series.base_commit)
-        if commit:
-            return commit, "base-commit of the series", ()
-        lost = f"base-commit {series.base_commit}: unknown in {tree}, tested on {tree} instead"
-        return head, f"HEAD of {tree}", (lost,)
-    return head, f"HEAD of {tree}", ("no base-commit in the series",)
 
 
 def resolve(repo: Path, rev: str) -> str:
@@ -78,12 +85,152 @@ def resolve(repo: Path, rev: str) -> str:
     return done.stdout.strip() if done.ok else ""
 
 
+@dataclass(slots=True)
+class _Choice:
+    # The search: commit, name and why are its answer, lost what was passed over.
+    repo: Path
+    tree: str
+    series: Series
+    config: Path | None
+    commit: str = ""
+    name: str = ""
+    why: str = ""
+    lost: list[str] = field(default_factory=list)
+
+    def choose(self, rev: str) -> _Choice:
+        if rev:
+            commit = resolve(self.repo, rev)
+            if not commit:
+                msg = f"--base {rev}: no such revision in the tree {self.tree}"
+                raise UsageError(msg)
+            return self._take(Candidate(rev, commit, 0, "head"), f"--base {rev}")
+        head = resolve(self.repo, _TREE_HEAD) or resolve(self.repo, "HEAD")
+        if not head:
+            msg = f"tree {self.tree}: the repository has no HEAD commit"
+            raise InfraError(msg)
+        if self.series.base_commit:
+            if commit := resolve(self.repo, self.series.base_commit):
+                return self._take(Candidate(commit, commit, 0, "head"), "base-commit of the series")
+            self.lost.append(f"base-commit {self.series.base_commit}: unknown, tested on {self.tree} instead")
+        else:
+            self.lost.append("no base-commit in the series")
+        return self._search(head)
+
+    def _take(self, one: Candidate, why: str) -> _Choice:
+        self.commit, self.name, self.why = one.commit, one.name, why
+        return self
+
+    def _search(self, head: str) -> _Choice:
+        epoch, _ = commit_date(self.series.date)
+        found = candidates(self.repo, head, 0 if epoch == FIXED_EPOCH else epoch)
+        blobs = preimage([parse_diff(p.diff).files for p in self.series.patches])
+        found = scored(self.repo, found, blobs)
+        top = found[0]
+        if len({c.commit for c in found}) == 1:
+            return self._take(top, f"HEAD of {self.tree}, its only commit with a name{_share(top, len(blobs))}")
+        if one := self._with_prerequisites(found):
+            return self._take(one, f"{one.name} holds the prerequisites")
+        ordered = list(self._ordered(found, epoch))
+        exact = [c for c, _ in ordered if blobs and c.hits == len(blobs)]
+        if exact:
+            more = f" (and {len(exact) - 1} others)" if len(exact) > 1 else ""
+            self._list([c for c, _ in ordered if c.hits < len(blobs)], len(blobs))
+            return self._take(exact[0], f"all {len(blobs)} pre-image blobs are in {exact[0].name}{more}")
+        if not blobs:
+            self.lost.append("no pre-image blobs: the patches have no index lines")
+        return self._tried(ordered, len(blobs))
+
+    def _ordered(self, found: list[Candidate], epoch: int) -> Iterator[tuple[Candidate, str]]:
+        # Everything once, with why it stands here: named branches, best blob score, newest tag before the mail, HEAD,
+        # the rest.
+        seen: set[str] = set()
+        for one, why in self._ranked(found, epoch):
+            if one.commit not in seen:
+                seen.add(one.commit)
+                yield one, why
+
+    def _ranked(self, found: list[Candidate], epoch: int) -> Iterator[tuple[Candidate, str]]:
+        best = max(c.hits for c in found)
+        named = self._named(found)
+        yield from ((c, why) for c, why in named if c.hits == best)
+        if best:
+            yield from ((c, "most pre-image blobs") for c in found if c.hits == best)
+        yield from named
+        before = [c for c in found if c.kind == "tag" and c.when <= epoch]
+        yield from ((c, "newest tag before the mail") for c in sorted(before, key=lambda c: -c.when)[:1])
+        yield from ((c, f"HEAD of {self.tree}") for c in found[:1])
+        yield from ((c, "nearest in time") for c in sorted(found, key=lambda c: -c.hits))
+
+    def _named(self, found: list[Candidate]) -> list[tuple[Candidate, str]]:
+        branches: Branches = load(self.config)
+        out = []
+        for name, why in [
+            *branches.named(self.series.prefixes, self.series.lists),
+            *self._maintainers(found[0].commit),
+        ]:
+            out += [(c, why) for c in found if c.name == name or c.name.startswith((f"{name}/", f"{name} as of"))]
+        return sorted(out, key=lambda pair: pair[0].kind != "before")
+
+    def _maintainers(self, head: str) -> list[tuple[str, str]]:
+        blob = read_objects(self.repo, [f"{head}:MAINTAINERS"])[0]
+        if blob is None:
+            return []
+        paths = [path for patch in self.series.patches for path in patch.files]
+        trees = trees_for(parse_maintainers(blob.data.decode("utf-8", "replace")), paths[:200])
+        return [
+            (
+                f"{short_name(address)}/{branch}" if branch else short_name(address),
+                f"MAINTAINERS T: {short_name(address)}",
+            )
+            for address, branch in trees[:6]
+        ]
+
+    def _with_prerequisites(self, found: list[Candidate]) -> Candidate | None:
+        wanted = [need for need in self.series.prerequisites if need.startswith(("patch-id", "message-id"))]
+        if not wanted:
+            return None
+        unique = {c.commit: c for c in reversed(found) if c.kind in ("head", "branch")}
+        for one in list(unique.values())[:_HISTORIES]:
+            history = recent(self.repo, one.commit)
+            if all(history.commit_for(need) for need in wanted):
+                return one
+        self.lost.append("no branch holds the prerequisites")
+        return None
+
+    def _list(self, lost: list[Candidate], total: int) -> None:
+        if total:
+            self.lost += [f"{c.name}: {c.hits} of {total} pre-image blobs" for c in lost[:_LISTED]]
+        if len(lost) > _LISTED:
+            self.lost.append(f"… and {len(lost) - _LISTED} more")
+
+    def _tried(self, ordered: list[tuple[Candidate, str]], total: int) -> _Choice:
+        # No candidate has all blobs: the first one that the series applies to; else the best score.
+        steps = steps_of(self.series)
+        with tempfile.TemporaryDirectory(prefix="reviewbot-base-") as scratch:
+            for one, why in ordered[:_TRIES]:
+                reason = self._reason(one, steps, Path(scratch))
+                if not reason:
+                    return self._take(one, f"{one.name} ({why}{_share(one, total)}): the series applies")
+                self.lost.append(f"{one.name} ({why}{_share(one, total)}): {reason}")
+        best, why = ordered[0]
+        return self._take(best, f"{best.name} ({why}{_share(best, total)}); the series applies to none of those tried")
+
+    def _reason(self, one: Candidate, steps: list[Step], scratch: Path) -> str:
+        if refused := refusal(self.repo, one.commit, self.series, steps):
+            return refused.text
+        return applies(self.repo, one.commit, steps, scratch=scratch)
+
+
+def _share(one: Candidate, total: int) -> str:
+    return f", {one.hits} of {total} pre-image blobs" if total else ""
+
+
 def _has_history(repo: Path, commit: str) -> bool:
     return bool(must(repo, "rev-list", "--max-count=1", "--parents", commit).partition(" ")[2])
 
 
-def _describe(repo: Path, commit: str, given: str) -> str:
-    if given and commit in (resolve(repo, _TREE_HEAD), resolve(repo, "HEAD")):
+def _describe(repo: Path, choice: _Choice, given: str) -> str:
+    if given and choice.commit in (resolve(repo, _TREE_HEAD), resolve(repo, "HEAD")):
         return given
-    done = git(repo, "describe", "--tags", "--always", "--abbrev=12", commit, timeout_s=60)
-    return done.stdout.strip() or commit[:12]
+    done = git(repo, "describe", "--tags", "--always", "--abbrev=12", choice.commit, timeout_s=60)
+    return done.stdout.strip() or choice.commit[:12]

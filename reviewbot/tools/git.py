@@ -26,7 +26,6 @@ _CONFIG = {
     "am.threeWay": "false",
     "advice.mergeConflict": "false",
     "submodule.recurse": "false",
-    "diff.external": "",
     "gc.auto": "0",
     "maintenance.auto": "false",
     "safe.directory": "*",

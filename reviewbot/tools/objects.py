@@ -96,6 +96,21 @@ def tree_entries(repo: Path, commit: str, paths: Iterable[str]) -> dict[str, Tre
     return found
 
 
+def root_names(repo: Path, commit: str) -> set[str]:
+    """Return the names in the root folder of a commit."""
+    tree = read_objects(repo, [f"{commit}^{{tree}}"])[0]
+    return {name for name, _ in _entries(tree.data, len(tree.oid) // 2)} if tree is not None else set()
+
+
+def folder_files(repo: Path, commit: str, folder: str) -> list[tuple[str, str]]:
+    """Return name and object id of the files directly in a folder of a commit; nothing when there is no such folder."""
+    tree = read_objects(repo, [f"{commit}:{folder}" if folder else f"{commit}^{{tree}}"])[0]
+    if tree is None or tree.kind != "tree":
+        return []
+    found = _entries(tree.data, len(tree.oid) // 2)
+    return [(name, entry.oid) for name, entry in found if entry.mode in ("100644", "100755")]
+
+
 def _entries(data: bytes, oid_size: int) -> Iterable[tuple[str, TreeEntry]]:
     at = 0
     while at < len(data):

@@ -1,0 +1,171 @@
+"""Patches one by one onto a commit, and what git said to each; what a failure means is for the apply stage to say.
+
+In: a bare repository, a commit and Steps. Out: an Outcome a step, and the entries that each step changed. The reverse
+check comes before any fuzz: a patch that is in the tree already must not go in a second time somewhere else.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from reviewbot.model import Blame, Patch, Series
+from reviewbot.parse.adapt import adapt
+from reviewbot.parse.address import split_author
+from reviewbot.parse.dates import commit_date
+from reviewbot.parse.diff import ParsedDiff, parse_diff
+from reviewbot.parse.hostile import shown
+from reviewbot.tools.patching import Attempt, Commit, SmallIndex, changes
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from pathlib import Path
+
+    from reviewbot.tools.objects import TreeEntry
+
+_FLAGGED = (".gitattributes", ".gitmodules", ".gitignore", ".b4-config")
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One patch on its way: whose it is, its place in the series as a reader names it, and its diff."""
+
+    patch: Patch
+    role: Blame
+    label: str
+    diff: ParsedDiff
+
+    @property
+    def prefixless(self) -> bool:
+        """True when the names have no a/ and b/ in front, so that git must not strip a component."""
+        return any(file.prefixless for file in self.diff.files)
+
+
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """How a step went: applied, in the tree already, or neither; fuzz is the option that would make git take it."""
+
+    attempt: Attempt
+    applied: bool = False
+    already: bool = False
+    fuzz: str = ""
+
+
+def steps_of(series: Series, prerequisites: Sequence[Series] = ()) -> list[Step]:
+    """Return the patches in the order in which they are applied: prerequisites, then the series."""
+    needed = [patch for one in prerequisites for patch in one.patches]
+    steps = [Step(p, Blame.PREREQUISITE, f"prerequisite {p.subject!r}", parse_diff(p.diff)) for p in needed]
+    count = len(series.patches)
+    for index, patch in enumerate(series.patches, 1):
+        number, total = (patch.number, patch.total) if patch.total else (index, count)
+        steps.append(Step(patch, Blame.SERIES, f"patch {number}/{total} {patch.subject!r}", parse_diff(patch.diff)))
+    return steps
+
+
+def paths_of(steps: Iterable[Step]) -> set[str]:
+    """Return every path that the steps name, old and new."""
+    return {path for step in steps for file in step.diff.files for path in (file.old, file.new) if path}
+
+
+class Applier:
+    """The state of one application. made holds the steps that changed something, with what they changed."""
+
+    def __init__(
+        self, repo: Path, commit: str, steps: Sequence[Step], *, scratch: Path, log: Path | None = None
+    ) -> None:
+        """Begin at a commit; nothing is applied yet. scratch must exist."""
+        self.index = SmallIndex(repo, commit, paths_of(steps), scratch, log)
+        self.notes: list[str] = []
+        self.commands: list[str] = []
+        self.already: list[Step] = []
+        self.fuzzy: list[Step] = []
+        self.made: list[tuple[Step, dict[str, TreeEntry | None]]] = []
+
+    def take(self, step: Step, *, allow_fuzz: bool = False) -> Tried:
+        """Apply one step, or find out that it is in the tree already."""
+        before = self.index.entries
+        data = self._bytes(step)
+        options = _options(step)
+        attempt = self.index.apply(data, options=options)
+        self.commands.append(attempt.command)
+        if attempt.ok and not attempt.moved:
+            return self._took(step, before, attempt)
+        after = self.index.entries
+        self.index.restore(before)
+        back = self.index.apply(data, options=[*options, "-R"], check=True)
+        if back.ok and (not attempt.ok or not back.moved):
+            self.already.append(step)
+            self.notes.append(f"{step.label} is in the tree already (its reverse applies)")
+            return Tried(attempt, already=True)
+        if attempt.ok:
+            self.index.restore(after)
+            return self._took(step, before, attempt)
+        fuzz = next((c for c in ("-C2", "-C1") if self.index.apply(data, options=[*options, c], check=True).ok), "")
+        if fuzz and allow_fuzz and self.index.apply(data, options=[*options, fuzz]).ok:
+            self.fuzzy.append(step)
+            self.notes.append(f"{step.label} was applied with fuzz ({fuzz})")
+            return self._took(step, before, attempt)
+        return Tried(attempt, fuzz=fuzz)
+
+    def texts(self, paths: Iterable[str]) -> dict[str, str]:
+        """Return the text of those paths that are there now."""
+        return {path: data.decode("utf-8", "replace") for path, data in self.index.contents(list(paths)).items()}
+
+    def to_start(self) -> None:
+        """Go back to where the series begins: base and its prerequisites."""
+        entries = dict(self.index.start)
+        for step, changed in self.made:
+            if step.role is Blame.PREREQUISITE:
+                for path, entry in changed.items():
+                    entries.pop(path, None)
+                    if entry is not None:
+                        entries[path] = entry
+        self.index.restore(entries)
+
+    def takes_back(self, step: Step) -> bool:
+        """Apply the step in reverse; False when that is not possible."""
+        data = adapt(step.diff, self.index.contents([f.path for f in step.diff.files]))[0]
+        return self.index.apply(data, options=[*_options(step), "-R"]).ok
+
+    def commits(self) -> list[Commit]:
+        """Return what the steps changed as commits to be made."""
+        return [_commit(step, changed) for step, changed in self.made]
+
+    def _took(self, step: Step, before: dict[str, TreeEntry], attempt: Attempt) -> Tried:
+        self.made.append((step, changes(before, self.index.entries)))
+        return Tried(attempt, applied=True)
+
+    def _bytes(self, step: Step) -> bytes:
+        files = step.diff.files
+        data, notes = adapt(step.diff, self.index.contents([f.old or f.new for f in files]))
+        self.notes += [f"{step.label}: {note}" for note in notes]
+        flagged = [f.path for f in files if f.path.rpartition("/")[2] in _FLAGGED]
+        self.notes += [f"{step.label} changes {shown(path)}: git ignores it here" for path in flagged]
+        return data
+
+
+def applies(repo: Path, commit: str, steps: Sequence[Step], *, scratch: Path, log: Path | None = None) -> str:
+    """Tell why the steps do not apply to a commit, in one line; an empty string when they do. Nothing is kept."""
+    work = Applier(repo, commit, steps, scratch=scratch, log=log)
+    for step in steps:
+        tried = work.take(step)
+        if not (tried.applied or tried.already):
+            return f"{step.label}: {tried.attempt.first_error}"
+    return "" if work.made else "in the tree already"
+
+
+def _options(step: Step) -> list[str]:
+    return ["-p0"] if step.prefixless else []
+
+
+def _commit(step: Step, changed: dict[str, TreeEntry | None]) -> Commit:
+    name, address = split_author(step.patch.author)
+    epoch, zone = commit_date(step.patch.date)
+    return Commit(
+        name=name or "unknown",
+        address=address,
+        epoch=epoch,
+        zone=zone,
+        message=f"{step.patch.subject}\n\n{step.patch.message}",
+        files=changed,
+    )
