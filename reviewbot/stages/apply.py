@@ -114,14 +114,29 @@ class _Work:
             step.patch.subject, step.diff.files, self.applier.texts(f.old or f.new for f in step.diff.files)
         )
         state, why = self._kind(step, failures)
+        if step.role is Blame.PREREQUISITE:
+            others = self._others(step)
+            failures, why = (*failures, *others), why + (
+                f"; without it, {len(others)} hunks of what follows do not apply either" if others else ""
+            )
         fuzz = " (would need fuzz: --allow-fuzz)" if tried.fuzz else ""
         where = f"{failures[0].file}: {failures[0].reason}" if failures else error
         summary = f"{step.label} does not apply to {self.base.tree} {self.base.describe}{fuzz}: {where}{why}"
         return self._state(state, summary, failures=failures, evidence=(f"git: {error}", *self._needs()))
 
+    def _others(self, failed: Step) -> tuple[HunkFailure, ...]:
+        # What a reader wants to know next: does the series itself find its places where a prerequisite did not?
+        found: list[HunkFailure] = []
+        for step in self.steps[self.steps.index(failed) + 1 :]:
+            tried = self.applier.take(step, allow_fuzz=False)
+            if not (tried.applied or tried.already):
+                texts = self.applier.texts(f.old or f.new for f in step.diff.files)
+                found += diagnose(step.patch.subject, step.diff.files, texts)
+        return tuple(found)
+
     def _kind(self, step: Step, failures: Sequence[HunkFailure]) -> tuple[ApplyState, str]:
         if step.role is Blame.PREREQUISITE:
-            return ApplyState.BLOCKED, "; the series was not tried"
+            return ApplyState.DOES_NOT_APPLY, ""
         if self.unmet:
             return ApplyState.BLOCKED, f"; it needs {', '.join(self.unmet[:_SHOWN])}, which was not found"
         missing = [n for n in self.series.missing if n < step.patch.number]

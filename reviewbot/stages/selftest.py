@@ -106,9 +106,9 @@ def selftest(
     try:
         scope = read_scope(repo, applied, series, every=every)
     except UapiError as error:
-        return _skipped(f"the tree's {HEADER} cannot be read: {error}")
+        return _skipped(f"the tree's {HEADER} cannot be read: {error}", required=every)
     if scope.empty:
-        return _skipped("the series adds and touches no perf sample type")
+        return _skipped("nothing to generate: the series adds and touches no perf sample type", required=False)
     names = programs(scope, load_specs())
     sources = bench.run_dir / "selftest" / DIRECTORY
     write_directory(sources, render_kselftest(scope))
@@ -273,8 +273,8 @@ def _ending(boot: Boot, base: list[_Pass]) -> Finding:
     )
 
 
-def _skipped(reason: str) -> Outcome[tuple[Case, ...]]:
-    return Outcome(result=StageResult(stage="selftest", status=Status.SKIP, summary=reason, required=True))
+def _skipped(reason: str, *, required: bool) -> Outcome[tuple[Case, ...]]:
+    return Outcome(result=StageResult(stage="selftest", status=Status.SKIP, summary=reason, required=required))
 
 
 def _does_not_compile(command: str, output: str) -> Outcome[tuple[Case, ...]]:

@@ -88,9 +88,9 @@ def test_a_series_that_is_half_in_goes_on_with_the_rest(tmp_path: Path) -> None:
     assert any("in the tree already" in line for line in got.evidence)
 
 
-def test_a_prerequisite_that_does_not_apply_blocks(tmp_path: Path) -> None:
+def test_a_prerequisite_that_does_not_apply_is_named(tmp_path: Path) -> None:
     got = run(tmp_path, series(patch(TWO)), series(patch(diff("int other;", "int x;"))))
-    assert got.state is ApplyState.BLOCKED
+    assert got.state is ApplyState.DOES_NOT_APPLY
     assert not got.tip_commit
 
 
