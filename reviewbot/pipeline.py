@@ -7,32 +7,24 @@ is raised after the report was saved.
 
 from __future__ import annotations
 
-import contextlib
-import errno
-import json
 import os
 import platform
-import time
-from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from dataclasses import replace
+from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from reviewbot import __version__
-from reviewbot.errors import InfraError, UsageError
+from reviewbot.errors import UsageError
 from reviewbot.model import (
     ApplyResult,
     ApplyState,
-    BaseInfo,
-    Outcome,
     Report,
-    RunInfo,
     Series,
-    StageResult,
     Status,
 )
-from reviewbot.report.html import render_html
-from reviewbot.report.results import render_json
+from reviewbot.record import Run, Timings
+from reviewbot.run import find
+from reviewbot.run import run as run_program
 from reviewbot.stages.apply import apply
 from reviewbot.stages.base import choose_base
 from reviewbot.stages.boot import boot
@@ -45,11 +37,10 @@ from reviewbot.tools.guest import prepare_root
 from reviewbot.tools.kernel import Builder, Kernels
 from reviewbot.tools.make import Compiler, Make, compiler
 from reviewbot.tools.tree import Tree, get_tree, source_lock, worktree
-from reviewbot.tools.vng import Machine, has_kvm
-from reviewbot.verdict import judge
+from reviewbot.tools.vng import QEMU, Machine, has_kvm
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from datetime import datetime
 
     from reviewbot.progress import Progress
     from reviewbot.request import Request
@@ -57,139 +48,11 @@ if TYPE_CHECKING:
     from reviewbot.tools.cache import Cache
 
 T = TypeVar("T")
-# A full or failing disk can be met by any write: it is the machine's fault, not the series' and not a bug.
-_MACHINE_ERRNOS = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EROFS, errno.ENOMEM, errno.EMFILE})
 STAGES = ("intake", "base", "apply", "check", "configure", "build", "boot", "selftest")
 
 
 class _Stop(Exception):  # noqa: N818 - control flow of this module, not an error
     """The stages that remain cannot run; its text is what their SKIP says."""
-
-
-@dataclass(slots=True)
-class Run:
-    """A review under way: what is known so far, and where it is written."""
-
-    request: Request
-    cache: Cache
-    progress: Progress
-    timings: Timings
-    started: float = field(default_factory=time.monotonic)
-    stamp: datetime = field(default_factory=lambda: datetime.now(UTC))
-    out: Path = field(default_factory=Path)
-    series: Series | None = None
-    base: BaseInfo | None = None
-    applied: ApplyResult | None = None
-    stages: list[StageResult] = field(default_factory=list)
-    machine: list[tuple[str, str]] = field(default_factory=list)
-
-    def report(self, *, finished: bool = False, stopped_by: str = "") -> Report:
-        """Return the report of what is known so far."""
-        verdict = judge(self.stages, self.applied, series=self.series, finished=finished, stopped_by=stopped_by)
-        run = RunInfo(
-            version=__version__,
-            started=self.stamp.isoformat(timespec="seconds"),
-            command=self.request.command,
-            duration_s=time.monotonic() - self.started,
-            finished=finished,
-            machine=tuple(self.machine),
-            stopped_by=stopped_by,
-        )
-        return Report(
-            verdict=verdict.kind,
-            reasons=verdict.reasons,
-            run=run,
-            series=self.series,
-            base=self.base,
-            apply=self.applied,
-            stages=tuple(self.stages),
-        )
-
-    def timed(self, name: str, work: Callable[[], Outcome[T]]) -> Outcome[T]:
-        """Run one stage with progress; its result gets the time that it took, and an InfraError becomes ERROR."""
-        self.progress.start(name, self.timings.estimate(name))
-        started = time.monotonic()
-        try:
-            outcome = work()
-        except InfraError as error:
-            outcome = _machine_failed(name, str(error))
-        except OSError as error:
-            if error.errno not in _MACHINE_ERRNOS:
-                raise
-            outcome = _machine_failed(name, f"{error.filename or 'a file'}: {error.strerror}")
-        spent = time.monotonic() - started
-        outcome = replace(outcome, result=replace(outcome.result, duration_s=spent))
-        self.progress.finish(outcome.result)
-        self.timings.remember(outcome.result)
-        return outcome
-
-    def stage(self, name: str, work: Callable[[], Outcome[T]]) -> T | None:
-        """Run one stage, keep its result, save the report, and return the stage's value."""
-        outcome = self.timed(name, work)
-        self.stages.append(outcome.result)
-        self.save()
-        return outcome.value
-
-    def must_be_fine(self, name: str) -> None:
-        """Stop the run when the stage that just ran did not finish."""
-        if self.stages[-1].status in (Status.ERROR, Status.FAIL, Status.SKIP):
-            msg = f"not run: {name} did not finish"
-            raise _Stop(msg)
-
-    def skip_rest(self, reason: str) -> None:
-        """Give each stage that did not come to its turn a SKIP that says why."""
-        there = {s.stage for s in self.stages}
-        for name in STAGES:
-            if name not in there:
-                result = StageResult(stage=name, status=Status.SKIP, summary=reason)
-                self.progress.finish(result)
-                self.stages.append(result)
-
-    def save(self, *, finished: bool = False, stopped_by: str = "") -> Report:
-        """Write results.json and index.html by atomic rename, and return what they hold."""
-        report = self.report(finished=finished, stopped_by=stopped_by)
-        for name, text in (("results.json", render_json(report)), ("index.html", render_html(report))):
-            write_atomically(self.out / name, text)
-        return report
-
-
-class Timings:
-    """How long each stage took when it last passed on a tree; for the estimate on the terminal, in seconds."""
-
-    def __init__(self, cache: Cache, tree: str) -> None:
-        self._path = cache.dir("timings") / f"{tree}.json"
-        try:
-            self._known = {str(k): float(v) for k, v in json.loads(self._path.read_text()).items()}
-        except (OSError, ValueError, AttributeError):
-            self._known = {}
-
-    def estimate(self, stage: str) -> float | None:
-        """Return the seconds that the stage took last, or None."""
-        return self._known.get(stage)
-
-    def remember(self, result: StageResult) -> None:
-        """Keep the time of a stage that ran to its end."""
-        if result.status in (Status.PASS, Status.WARN, Status.FAIL):
-            self._known[result.stage] = result.duration_s
-            with contextlib.suppress(OSError):
-                self._path.write_text(json.dumps(self._known))
-
-
-def _machine_failed(stage: str, why: str) -> Outcome[T]:
-    return Outcome(result=StageResult(stage=stage, status=Status.ERROR, summary=f"the machine failed: {why}"))
-
-
-def write_atomically(path: Path, text: str) -> None:
-    """Replace path by text, so that a reader sees the old or the new file and a full disk leaves the old one."""
-    work = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        work.write_text(text)
-        work.replace(path)
-    except OSError as error:
-        with contextlib.suppress(OSError):
-            work.unlink()
-        msg = f"{path}: {error.strerror}"
-        raise InfraError(msg) from error
 
 
 def review(request: Request, cache: Cache, progress: Progress) -> tuple[Report, Path]:
@@ -213,7 +76,7 @@ def review(request: Request, cache: Cache, progress: Progress) -> tuple[Report, 
     try:
         _after_base(run, tree, prerequisites, fragments)
     except _Stop as stop:
-        run.skip_rest(str(stop))
+        run.skip_rest(STAGES, str(stop))
     except KeyboardInterrupt:
         return run.save(stopped_by="Ctrl-C"), run.out
     except BaseException:
@@ -249,10 +112,7 @@ def _after_base(run: Run, tree: Tree, prerequisites: list[Series], fragments: Fr
         msg = "the tree has no commit to test on"
         raise _Stop(msg)
     scratch = run.cache.dir("scratch", f"{run.stamp:%Y%m%d-%H%M%S}-{os.getpid()}")
-    run.machine += [
-        ("machine", f"{platform.machine()}, {len(os.sched_getaffinity(0))} CPUs"),
-        ("KVM", "yes" if has_kvm() else "no, emulated (TCG)"),
-    ]
+    run.machine += _machine()
     with source_lock(run.cache, tree.name):
         run.applied = run.stage(
             "apply",
@@ -282,13 +142,29 @@ def _after_base(run: Run, tree: Tree, prerequisites: list[Series], fragments: Fr
         _build_and_test(run, tree, series, applied, fragments)
 
 
+def _machine() -> list[tuple[str, str]]:
+    # What a result depends on beside the kernels, as the programs name themselves.
+    qemu = run_program([QEMU, "--version"], timeout_s=30).stdout.split("\n")[0] if find(QEMU) else ""
+    return [
+        ("machine", f"{platform.machine()}, {len(os.sched_getaffinity(0))} CPUs"),
+        ("KVM", "yes" if has_kvm() else "no, emulated (TCG)"),
+        ("qemu", qemu or "not installed"),
+        ("virtme-ng", metadata.version("virtme-ng")),
+        ("Python", platform.python_version()),
+    ]
+
+
 def _build_and_test(run: Run, tree: Tree, series: Series, applied: ApplyResult, fragments: Fragments) -> None:
     tools = compiler()
     run.machine += [("compiler", tools.version), ("linker", tools.linker), ("ccache", tools.ccache or "no")]
     builder = _builder(run, tree, tools, fragments)
     run.stage("configure", lambda: configure(builder, applied.base_commit, fragments, run.out))
-    run.must_be_fine("configure")
-    kernels: Kernels = _must(run.stage("build", lambda: build(builder, applied, run.out)), "not run: no kernel to boot")
+    if run.stages[-1].status is not Status.PASS:
+        msg = "not run: configure did not finish"
+        raise _Stop(msg)
+    cached = all(builder.cached(commit) for commit in (applied.base_commit, applied.tip_commit))
+    built = run.stage("build", lambda: build(builder, applied, run.out), cached=cached)
+    kernels: Kernels = _must(built, "not run: no kernel to boot")
     machine = Machine(cache=run.cache, root=prepare_root(run.cache), timeout_s=run.request.boot_timeout_s)
     job = run.cache.dir("jobs", f"{run.stamp:%Y%m%d-%H%M%S}-{os.getpid()}")
     base_console: str = _must(

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from reviewbot.tools.cache import Cache
 
+QEMU = "qemu-system-x86_64"
 _SAFE_PATH = re.compile(r"[A-Za-z0-9_+/.-]+")
 _PANIC = re.compile(r"Kernel panic - not syncing: ?(.*)")
 
@@ -103,8 +104,8 @@ class Machine:
 
         Raises InfraError when vng or qemu is missing. idle_timeout_s counts while nothing is printed on the console.
         """
-        if find("qemu-system-x86_64") is None:
-            msg = "qemu-system-x86_64: not installed"
+        if find(QEMU) is None:
+            msg = f"{QEMU}: not installed"
             raise InfraError(msg)
         nonce = secrets.token_hex(16)
         write_share(share, nonce=nonce, tests=tests, after=after)
