@@ -26,6 +26,7 @@ BESIDE = {
     ("compare", "parse"),
     ("splats", "parse"),
     ("progress", "report"),
+    ("pipeline", "record"),
 }
 # Packages whose modules use each other; stages and checks meet in the pipeline and in the registry.
 CLOSED = {"stages", "checks"}
