@@ -6,6 +6,7 @@ Each program prints KTAP on stdout and takes ``--kernel=base|patched|plain``; ``
 
 from __future__ import annotations
 
+import tomllib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -88,10 +89,12 @@ def render_kselftest(scope: Scope, specs: Specs | None = None) -> dict[str, str]
     files = {p.name: p.read_text(encoding="utf-8") for p in sorted((root / "lib").glob("*.[ch]"))}
     files |= {f"{n}.c": (root / "programs" / f"{n}.c").read_text(encoding="utf-8") for n in names}
     sources = sorted({*(f for f in files if f.endswith(".c")), "decode.c"} - {f"{n}.c" for n in names})
-    headers = sorted({*(f for f in files if f.endswith(".h")), "decode.h", "scope.h"})
+    headers = sorted({*(f for f in files if f.endswith(".h")), "compat.h", "decode.h", "scope.h"})
     make = {"name": DIRECTORY, "programs": names, "sources": sources, "headers": headers, "config": CONFIG}
+    have = frozenset(name for name, _ in scope.all_types)
     for template in ("decode.h", "decode.c"):
-        files[template] = _render(template, decoder_context(specs))
+        files[template] = _render(template, {**decoder_context(specs), "have": have})
+    files["compat.h"] = _render("compat.h", _compat_context(scope, specs))
     files["scope.h"] = _render("scope.h", _scope_context(scope, specs))
     for template in ("Makefile", "config", "settings"):
         files[template] = _render(template, make)
@@ -132,6 +135,16 @@ def _scope_context(scope: Scope, specs: Specs) -> dict[str, object]:
         "combinations": combinations(scope, specs),
         "oracles": sorted({s.oracle for t in scope.types if (s := specs.sample(t.name)) and s.oracle}),
     }
+
+
+def _compat_context(scope: Scope, specs: Specs) -> dict[str, object]:
+    """Names that the tests use and scope's header lacks; a header that was not looked at has them all."""
+    compat = tomllib.loads((data_dir("selftests") / "compat.toml").read_text(encoding="utf-8"))
+    known = {name for name, _ in scope.all_types}
+    types = [(s.name, f"(1ULL << {s.bit})") for s in specs.samples if s.name not in known]
+    defines = [(n, v) for n, v in compat["define"].items() if scope.names and n not in scope.names]
+    have = [(n, not scope.names or n in scope.names, comment) for n, comment in compat["have"].items()]
+    return {"defines": types + defines, "have": have}
 
 
 def _render(template: str, context: Mapping[str, object]) -> str:

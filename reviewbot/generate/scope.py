@@ -37,7 +37,7 @@ class Scope:
 
     types are in the order of their value. all_types is every type of the patched header (name, value), without
     PERF_SAMPLE_MAX. unverified are the types in scope whose payload no spec describes: only generic tests run for them.
-    records names the record types that the series touches. notes are one line each.
+    names is every word of the patched header (empty: not looked at, all are there). records names the record types that the series touches. notes are one line each.
     """
 
     types: tuple[ScopedType, ...]
@@ -45,6 +45,7 @@ class Scope:
     unverified: tuple[str, ...] = ()
     records: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    names: frozenset[str] = frozenset()
 
     @property
     def next_value(self) -> int:
@@ -80,6 +81,7 @@ def find_scope(base_header: str, patched_header: str, diff: str, specs: Specs, *
         unverified=tuple(t.name for t in types if specs.sample(t.name) is None),
         records=tuple(r.name for r in specs.records if r.name in words or set(r.functions) & owners),
         notes=_notes(base, patched, real, specs),
+        names=frozenset(_WORD.findall(patched_header)),
     )
 
 

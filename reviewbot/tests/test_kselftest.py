@@ -55,6 +55,18 @@ def test_the_directory_is_a_whole_kselftest() -> None:
     assert all(text.endswith("\n") for text in files.values())
 
 
+def test_what_an_older_header_lacks_is_defined_and_what_it_has_is_not() -> None:
+    header = "enum perf_event_sample_format {" + ",".join(f"{n} = {v}" for n, v in ALL[:20]) + "};\n"
+    header += "#define PERF_FORMAT_LOST (1U << 4)\nstruct perf_event_attr { __u16 sample_max_stack; };"
+    compat = render_kselftest(find_scope(header, header, "", SPECS, every=True))["compat.h"]
+    assert "#define PERF_SAMPLE_CGROUP (1ULL << 21)" in compat
+    assert "#define PERF_SAMPLE_PHYS_ADDR" not in compat
+    assert "#define PERF_FORMAT_LOST" not in compat
+    assert "#define PERF_RECORD_CALLCHAIN_DEFERRED 22" in compat
+    assert "#define HAVE_SAMPLE_MAX_STACK 1" in compat
+    assert "#define HAVE_DEFER_CALLCHAIN 0" in compat
+
+
 def test_rendering_is_deterministic() -> None:
     assert render_kselftest(NEW) == render_kselftest(NEW)
 

@@ -73,6 +73,32 @@ void attr_init(struct perf_event_attr *attr, enum source source, __u64 bits)
 	attr_for_bits(attr, bits);
 }
 
+#if HAVE_DEFER_CALLCHAIN
+void attr_defer(struct perf_event_attr *attr, bool callchain, bool output)
+{
+	attr->defer_callchain = callchain;
+	attr->defer_output = output;
+}
+
+bool attr_defers(const struct perf_event_attr *attr)
+{
+	return attr->defer_callchain;
+}
+#else
+void attr_defer(struct perf_event_attr *attr, bool callchain, bool output)
+{
+	(void)attr;
+	if (callchain || output)
+		ktap_skip("this tree has no deferred callchains");
+}
+
+bool attr_defers(const struct perf_event_attr *attr)
+{
+	(void)attr;
+	return false;
+}
+#endif
+
 static int open_fd(struct perf_event_attr *attr, pid_t pid, int cpu, int group)
 {
 	long fd = syscall(SYS_perf_event_open, attr, pid, cpu, group,

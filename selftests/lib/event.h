@@ -4,6 +4,7 @@
 #define EVENT_H
 
 #include <linux/perf_event.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
 
@@ -36,6 +37,12 @@ extern const char * const source_names[SOURCE_COUNT];
  * when the machine has no such source.
  */
 void attr_init(struct perf_event_attr *attr, enum source source, __u64 bits);
+
+/* Ask for deferred callchains; skips the case when the tree has none. */
+void attr_defer(struct perf_event_attr *attr, bool callchain, bool output);
+
+/* Does attr ask for them? */
+bool attr_defers(const struct perf_event_attr *attr);
 
 /* perf_event_open() without a group; returns the descriptor or -errno. */
 int attr_open(struct perf_event_attr *attr, pid_t pid, int cpu);

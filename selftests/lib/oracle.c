@@ -330,7 +330,9 @@ void oracle_data_src(struct expect *expect, const struct sample *sample)
 	none.mem_snoop = PERF_MEM_SNOOP_NA;
 	none.mem_lock = PERF_MEM_LOCK_NA;
 	none.mem_dtlb = PERF_MEM_TLB_NA;
+#if HAVE_MEM_LVL_NUM
 	none.mem_lvl_num = PERF_MEM_LVLNUM_NA;
+#endif
 	if (sample->data_src.data_src != none.val)
 		sample_fail(expect, sample, "DATA_SRC %#llx, \"not available\" is %#llx",
 			    sample->data_src.data_src, none.val);

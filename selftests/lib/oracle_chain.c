@@ -145,7 +145,7 @@ static const char *check_promise(struct expect *expect,
 
 	if (promise.zero)
 		return "a deferred entry has a size, or something in its first 8 bytes";
-	if (!expect->event->attr.defer_callchain)
+	if (!attr_defers(&expect->event->attr))
 		return "deferred, though attr.defer_callchain is not set";
 	if (!promise.cookie)
 		return "deferred, with the cookie 0";
@@ -220,7 +220,7 @@ static const char *check_context(const struct perf_event_attr *attr,
 	case PERF_CONTEXT_USER_DEFERRED:
 		if (attr->exclude_callchain_user)
 			return "a deferred user part, though it is excluded";
-		return attr->defer_callchain ? NULL :
+		return attr_defers(attr) ? NULL :
 		       "deferred, though attr.defer_callchain is not set";
 	default:
 		return "no known context marker";
@@ -279,8 +279,12 @@ static __u64 max_stack(const struct perf_event_attr *attr)
 	FILE *file;
 	unsigned int limit = DEFAULT_MAX_STACK;
 
+#if HAVE_SAMPLE_MAX_STACK
 	if (attr->sample_max_stack)
 		return attr->sample_max_stack;
+#else
+	(void)attr;
+#endif
 	file = fopen("/proc/sys/kernel/perf_event_max_stack", "re");
 	if (file) {
 		if (fscanf(file, "%u", &limit) != 1)

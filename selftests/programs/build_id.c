@@ -33,8 +33,7 @@ static void open_case(const struct build_id_case *test,
 {
 	int error;
 
-	if ((test->bits & SCOPE_NEW_BITS) && ktap_kernel == KERNEL_BASE)
-		ktap_skip("the base kernel refuses the bit");
+	need_bits(test->bits);
 	attr->exclude_callchain_kernel = test->no_kernel_chain;
 	attr->sample_id_all = test->sample_id_all;
 	error = event_open(&event, attr);
@@ -211,8 +210,7 @@ static void deferred(const void *arg)
 	struct expect expect;
 
 	attr_init(&attr, test->source, test->bits);
-	attr.defer_callchain = 1;
-	attr.defer_output = 1;
+	attr_defer(&attr, true, true);
 	open_case(test, &attr);
 	make_samples(&expect, test->source);
 	collect(&expect);

@@ -135,10 +135,15 @@ static void check_made_answer(struct expect *expect, const struct record *record
 	}
 }
 
-static void need_bits(__u64 bits)
+static void set_max_stack(struct perf_event_attr *attr, unsigned short value)
 {
-	if ((bits & SCOPE_NEW_BITS) && ktap_kernel == KERNEL_BASE)
-		ktap_skip("the base kernel refuses the bit");
+#if HAVE_SAMPLE_MAX_STACK
+	attr->sample_max_stack = value;
+#else
+	(void)attr;
+	if (value)
+		ktap_skip("this tree has no attr.sample_max_stack");
+#endif
 }
 
 static void open_chain(const struct made_case *test, unsigned short max_stack,
@@ -148,10 +153,9 @@ static void open_chain(const struct made_case *test, unsigned short max_stack,
 	int error;
 
 	attr_init(&attr, test->source, test->bits);
-	attr.defer_callchain = test->defer;
-	attr.defer_output = test->defer;
+	attr_defer(&attr, test->defer, test->defer);
 	attr.exclude_callchain_kernel = test->user_only;
-	attr.sample_max_stack = max_stack;
+	set_max_stack(&attr, max_stack);
 	if (stack) {
 		attr.sample_type |= PERF_SAMPLE_STACK_USER;
 		attr.sample_stack_user = stack;
@@ -280,12 +284,12 @@ static void too_deep(const void *arg)
 
 	need_bits(*bits);
 	attr_init(&attr, SOURCE_FAULTS, *bits);
-	attr.sample_max_stack = PERF_MAX_STACK_DEPTH + 1;
+	set_max_stack(&attr, PERF_MAX_STACK_DEPTH + 1);
 	fd = attr_open(&attr, 0, -1);
 	if (fd != -EOVERFLOW)
 		ktap_fail("attr.sample_max_stack above the sysctl: %s, not %s",
 			  strerror(fd < 0 ? -fd : 0), strerror(EOVERFLOW));
-	attr.sample_max_stack = PERF_MAX_STACK_DEPTH;
+	set_max_stack(&attr, PERF_MAX_STACK_DEPTH);
 	fd = attr_open(&attr, 0, -1);
 	if (fd < 0)
 		ktap_fail("attr.sample_max_stack at the sysctl: %s",

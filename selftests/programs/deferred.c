@@ -41,12 +41,6 @@ static unsigned int promise_count;
 static struct event producer, consumers[CONSUMERS_MAX];
 static __u64 frames[FRAMES];
 
-static void need_bits(__u64 bits)
-{
-	if ((bits & SCOPE_NEW_BITS) && ktap_kernel == KERNEL_BASE)
-		ktap_skip("the base kernel refuses the bit");
-}
-
 static struct promise *find_promise(__u64 cookie)
 {
 	for (unsigned int i = 0; i < promise_count; i++)
@@ -192,7 +186,7 @@ static void open_consumer(struct event *event, __u64 bits, bool id_all,
 	attr_init(&attr, SOURCE_CLOCK, bits);
 	attr.config = PERF_COUNT_SW_DUMMY;
 	attr.sample_period = 0;
-	attr.defer_output = 1;
+	attr_defer(&attr, false, true);
 	attr.sample_id_all = id_all;
 	error = event_open_on(event, &attr, pid, cpu, -1, 32);
 	if (error)
@@ -206,7 +200,7 @@ static void open_producer(enum source source, __u64 bits)
 	int error;
 
 	attr_init(&attr, source, bits);
-	attr.defer_callchain = 1;
+	attr_defer(&attr, true, false);
 	error = event_open(&producer, &attr);
 	if (error)
 		ktap_stop("a producer with sample_type %#llx: %s", bits,
@@ -383,8 +377,7 @@ static void own_answers(struct perf_event_attr *attr, void (*trigger)(void))
 	struct expect expect;
 	int error;
 
-	attr->defer_callchain = 1;
-	attr->defer_output = 1;
+	attr_defer(attr, true, true);
 	error = event_open(&producer, attr);
 	if (error)
 		ktap_skip("perf_event_open(): %s", strerror(-error));

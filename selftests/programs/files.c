@@ -77,11 +77,9 @@ static void open_faults(bool defer)
 	struct perf_event_attr attr;
 	int error;
 
-	if ((IP_BIT & SCOPE_NEW_BITS) && ktap_kernel == KERNEL_BASE)
-		ktap_skip("the base kernel refuses the bit");
+	need_bits(IP_BIT);
 	attr_init(&attr, SOURCE_FAULTS, IP_BIT | PERF_SAMPLE_IP);
-	attr.defer_callchain = defer;
-	attr.defer_output = defer;
+	attr_defer(&attr, defer, defer);
 	error = event_open(&event, &attr);
 	if (error)
 		ktap_stop("perf_event_open(): %s", strerror(-error));
@@ -162,11 +160,9 @@ static void two_files(const void *arg)
 	struct expect expect;
 	int error;
 
-	if ((CHAIN_BIT & SCOPE_NEW_BITS) && ktap_kernel == KERNEL_BASE)
-		ktap_skip("the base kernel refuses the bit");
+	need_bits(CHAIN_BIT);
 	attr_init(&attr, SOURCE_SYSCALLS, CHAIN_BIT | (*defer ? 0 : PERF_SAMPLE_CALLCHAIN));
-	attr.defer_callchain = *defer;
-	attr.defer_output = *defer;
+	attr_defer(&attr, *defer, *defer);
 	error = event_open(&event, &attr);
 	if (error)
 		ktap_stop("perf_event_open(): %s", strerror(-error));

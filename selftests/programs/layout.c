@@ -39,8 +39,7 @@ static void layout(const void *arg)
 	unsigned int least;
 	int error;
 
-	if ((bits & SCOPE_NEW_BITS) && ktap_kernel == KERNEL_BASE)
-		ktap_skip("the base kernel refuses the bit");
+	need_bits(bits);
 	attr_init(&attr, test->source, bits);
 	error = event_open(&event, &attr);
 	if (error && needs(bits))

@@ -36,7 +36,6 @@ static const struct permission_case permission_cases[] = {
 	{ "ip.exclude_kernel", PERF_SAMPLE_IP, true },
 	{ "callchain", PERF_SAMPLE_CALLCHAIN, .chain = true },
 	{ "callchain.exclude_both", PERF_SAMPLE_CALLCHAIN, true, true, true },
-#ifdef SCOPE_BUILD_ID_OFFSET
 	{ "callchain.exclude_kernel", PERF_SAMPLE_CALLCHAIN, true, .chain = true },
 	{ "build_id", PERF_SAMPLE_BUILD_ID_OFFSET },
 	{ "build_id.exclude_kernel", PERF_SAMPLE_BUILD_ID_OFFSET, true },
@@ -47,7 +46,6 @@ static const struct permission_case permission_cases[] = {
 	  PERF_SAMPLE_CALLCHAIN_BUILD_ID_OFFSET, false, true, true },
 	{ "build_id_chain.exclude_both", PERF_SAMPLE_CALLCHAIN_BUILD_ID_OFFSET,
 	  true, true, true },
-#endif
 };
 
 static const int levels[] = { -1, 0, 1, 2 };
@@ -128,8 +126,7 @@ static void permission(const void *arg)
 	unsigned int samples = 0;
 	int error;
 
-	if ((permission->bits & SCOPE_NEW_BITS) && ktap_kernel == KERNEL_BASE)
-		ktap_skip("the base kernel refuses the bit");
+	need_bits(permission->bits);
 	attr_init(&attr, test->source, permission->bits);
 	attr.exclude_kernel = permission->exclude_kernel;
 	attr.exclude_callchain_kernel = permission->exclude_callchain_kernel;

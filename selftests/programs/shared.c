@@ -36,14 +36,12 @@ static const struct ask asks[] = {
 	{ "raw", PERF_SAMPLE_RAW },
 	{ "regs", PERF_SAMPLE_REGS_USER | PERF_SAMPLE_REGS_INTR },
 	{ "stack", PERF_SAMPLE_STACK_USER },
-#ifdef SCOPE_BUILD_ID_OFFSET
 	{ "build_id", PERF_SAMPLE_BUILD_ID_OFFSET },
 	{ "build_id_chain", PERF_SAMPLE_CALLCHAIN_BUILD_ID_OFFSET },
 	{ "user_build_id_chain", PERF_SAMPLE_CALLCHAIN_BUILD_ID_OFFSET,
 	  .no_kernel_chain = true },
 	{ "deferred_build_id_chain", PERF_SAMPLE_CALLCHAIN_BUILD_ID_OFFSET,
 	  .defer = true },
-#endif
 };
 
 static void open_ask(struct event *event, const struct ask *ask,
@@ -55,7 +53,7 @@ static void open_ask(struct event *event, const struct ask *ask,
 	attr_init(&attr, source, ask->bits);
 	attr.exclude_callchain_kernel = ask->no_kernel_chain;
 	attr.exclude_callchain_user = ask->no_user_chain;
-	attr.defer_callchain = ask->defer;
+	attr_defer(&attr, ask->defer, false);
 	error = event_open(event, &attr);
 	if (error)
 		ktap_stop("perf_event_open() for %s: %s", ask->name,
@@ -98,6 +96,8 @@ static void pair(const struct ask *first, const struct ask *second,
 
 static bool refused(const struct ask *ask)
 {
+	if (ask->bits & ~SCOPE_ALL_BITS)
+		return true;
 	return ktap_kernel == KERNEL_BASE && (ask->bits & SCOPE_NEW_BITS);
 }
 
