@@ -4,7 +4,7 @@ A tree comes from a git repository (URL or path), from a tarball, or from a Debi
 clone is only read. An add is atomic: the repository is made beside the others and renamed, and its record, written
 last, is what makes it a tree; what an interrupted add left is removed by the next one.
 
-On disk: trees/NAME.git, trees/NAME.json (the record), sources/NAME (the work tree), builds/NAME/.
+On disk: trees/NAME.git, trees/NAME.json (the record), sources/NAME (the work tree), builds/NAME/, artefacts/NAME/.
 """
 
 from __future__ import annotations
@@ -176,7 +176,7 @@ def remove_tree(cache: Cache, name: str) -> None:
     tree = get_tree(cache, name)
     with cache.lock(f"tree-{name}", wait=False), source_lock(cache, name, wait=False):
         (cache.trees / f"{name}.json").unlink(missing_ok=True)
-        for path in (cache.sources / name, cache.builds / name, tree.repo):
+        for path in (cache.sources / name, cache.builds / name, cache.artefacts / name, tree.repo):
             shutil.rmtree(path, ignore_errors=True)
 
 
