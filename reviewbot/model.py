@@ -240,6 +240,7 @@ class Case:
     """One test case on both kernels: the status of each, and why in one line.
 
     runs and failures count the repeats on patched (k of n). excerpt is the KTAP diagnostics of the failing side.
+    reproduce is the command that runs this case alone, in a guest.
     """
 
     name: str
@@ -251,6 +252,7 @@ class Case:
     runs: int = 1
     failures: int = 0
     excerpt: str = ""
+    reproduce: str = ""
 
     @property
     def counts(self) -> bool:

@@ -7,6 +7,7 @@ on the prerequisites' tip too. The kernel's own complaints while the tests ran c
 
 from __future__ import annotations
 
+import shlex
 import shutil
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
@@ -19,7 +20,7 @@ from reviewbot.model import ApplyResult, Blame, Case, Finding, Log, Origin, Outc
 from reviewbot.parse.uapi import UapiError
 from reviewbot.splats import splat_findings, tail
 from reviewbot.tools.git import git, must
-from reviewbot.tools.guest import GuestTest, read_result
+from reviewbot.tools.guest import SHARE, GuestTest, read_result
 from reviewbot.tools.kselftest import compile_directory, write_directory
 from reviewbot.tools.vng import Boot, Ending
 
@@ -148,6 +149,7 @@ class _Session:
                 self.boot("patched", self.kernels.patched, "patched")
                 self.boot("base", self.kernels.base, "base")
         cases = self.blame(compare_cases(self.runs("base"), self.runs("patched")))
+        cases = tuple(replace(c, reproduce=_command(c.name)) if c.patched is Status.FAIL else c for c in cases)
         findings = self.findings()
         status, summary = _judge(cases, findings, self.passes["patched"], self.names)
         bad = [p.boot for p in self.passes["patched"] if p.boot.ending is not Ending.FINISHED]
@@ -258,6 +260,11 @@ def _judge(
     if count[Status.WARN] or count[Status.FAIL]:
         return Status.WARN, tally
     return Status.PASS, tally
+
+
+def _command(name: str) -> str:
+    program, _, case = name.partition("/")
+    return f"cd {SHARE}/bin && ./{program} --kernel=patched" + (f" {shlex.quote(f'--case={case}')}" if case else "")
 
 
 def _ending(boot: Boot, base: list[_Pass]) -> Finding:
