@@ -63,7 +63,7 @@ def decoder_context(specs: Specs) -> dict[str, object]:
         "trailer": [samples[s.name] for s in trailer],
         "records": [_record(r, sizes) for r in specs.records],
         "regs_mask": sum(1 << r for r in REGS),
-        "regs_mask_ip": REGS.index(_IP),
+        "regs_ip": _IP,
     }
 
 

@@ -37,7 +37,8 @@ class Scope:
 
     types are in the order of their value. all_types is every type of the patched header (name, value), without
     PERF_SAMPLE_MAX. unverified are the types in scope whose payload no spec describes: only generic tests run for them.
-    names is every word of the patched header (empty: not looked at, all are there). records names the record types that the series touches. notes are one line each.
+    names is every word of the patched header; empty: not looked at, all are there.
+    records names the record types that the series touches. notes are one line each.
     """
 
     types: tuple[ScopedType, ...]

@@ -42,7 +42,8 @@ def build(builder: Builder, applied: ApplyResult, run_dir: Path) -> Outcome[Kern
         status = Status.FAIL if blamed else Status.WARN
         summary = "both build; the series introduces " + _amount([f for f in findings if f.counts])
     else:
-        summary = "base and patched build; nothing new from the compiler"
+        same = applied.tip_commit == applied.base_commit
+        summary = "base builds" if same else "base and patched build; nothing new from the compiler"
     result = StageResult(
         stage="build",
         status=status,
@@ -60,6 +61,8 @@ def build(builder: Builder, applied: ApplyResult, run_dir: Path) -> Outcome[Kern
 def _steps(builder: Builder, applied: ApplyResult) -> list[tuple[str, Attempt]]:
     # (subject, attempt) of each series commit; the last one is the tip.
     commits = [p for p in applied.patches if p.role is Blame.SERIES]
+    if not commits:  # base has the series already
+        return [("", builder.build(applied.tip_commit))]
     chosen = commits if len(commits) <= EACH_PATCH_LIMIT else commits[-1:]
     if builder.cached(applied.tip_commit) and len(chosen) == 1:
         return [(chosen[0].subject, builder.build(applied.tip_commit))]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from reviewbot.generate.kselftest import combinations, load_specs, programs, render_kselftest
+from reviewbot.generate.kselftest import combinations, covering_rows, load_specs, programs, render_kselftest
 from reviewbot.generate.scope import Scope, ScopedType, find_scope
 from reviewbot.generate.spec import Specs, parse_sample
 
@@ -103,6 +103,15 @@ def find_scope_of(names: tuple[str, ...]) -> Scope:
     return Scope(types=chosen, all_types=scope.all_types)
 
 
+def test_covering_rows_hold_every_two_names_together_and_apart() -> None:
+    names = tuple("abcdefgh")
+    rows = covering_rows(names)
+    for i, a in enumerate(names):
+        for b in names[i + 1 :]:
+            assert {(a in row, b in row) for row in rows} == {(x, y) for x in (True, False) for y in (True, False)}
+    assert len(rows) < 16
+
+
 @pytest.fixture(scope="module")
 def rendered(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The rendered directory, with headers that know every type that the tests name."""
@@ -158,8 +167,9 @@ def with_new_names(header: str) -> str:
 def test_every_source_compiles_without_a_warning(rendered: Path) -> None:
     flags = ["-std=gnu11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Wno-missing-field-initializers", "-Werror"]
     include = ["-isystem", f"{rendered}/usr/include"]
+    sources = sorted(str(path) for path in rendered.glob("*.c"))
     result = subprocess.run(
-        ["gcc", "-fsyntax-only", *flags, *include, *sorted(str(p) for p in rendered.glob("*.c"))],
+        ["gcc", "-fsyntax-only", *flags, *include, *sources],
         capture_output=True,
         text=True,
         check=False,
@@ -218,7 +228,7 @@ def test_the_decoder_is_made_from_the_specs(tmp_path: Path) -> None:
     sources = [p for p in where.glob("*.c") if p.stem not in programs(scope, specs)]
     flags = ["-std=gnu11", "-D_GNU_SOURCE", "-isystem", str(where), "-pthread"]
     subprocess.run(["gcc", *flags, "-o", str(where / "try"), *map(str, sources)], check=True)
-    result = subprocess.run([where / "try"], capture_output=True, text=True, check=True)
+    result = subprocess.run([str(where / "try")], capture_output=True, text=True, check=True)
     assert result.stdout.splitlines() == [
         "ok 7 8",
         "MADE_UP.words needs 3 times 8 bytes, 16 are left",

@@ -238,3 +238,14 @@ def _running(words: str) -> bool:
         except (OSError, UnicodeDecodeError):
             continue
     return False
+
+
+def test_a_merged_series_is_built_where_it_is(bench: Bench) -> None:
+    tip = commit(bench.repo, {"lib/one.c": GOOD}, "lib: say it longer")
+    must(bench.tree.repo, "fetch", "--quiet", str(bench.repo), "main")
+    report, _, _ = bench.review(patch_of(bench.repo, bench.base), base=tip)
+    assert report.apply is not None
+    assert report.apply.state is ApplyState.ALREADY_MERGED
+    assert stage(report, "build") is Status.PASS
+    assert summary(report, "build") == "base builds"
+    assert report.verdict is VerdictKind.INCONCLUSIVE

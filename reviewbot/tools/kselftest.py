@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import shutil
 from typing import TYPE_CHECKING
 
+from reviewbot.errors import UsageError
 from reviewbot.run import Completed, run
 from reviewbot.tools.make import jobs
 
@@ -13,15 +13,33 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 COMPILE_TIMEOUT_S = 600.0
+# Names the files that we wrote, so that writing again replaces them and nothing else.
+_MANIFEST = ".reviewbot-files"
 
 
 def write_directory(directory: Path, files: Mapping[str, str]) -> None:
-    """Replace directory by the files (relative path to content)."""
-    shutil.rmtree(directory, ignore_errors=True)
-    for name, text in files.items():
-        path = directory / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
+    """Make directory hold the files (relative path to content) and nothing else.
+
+    A directory that holds something which is not from us is refused (UsageError): nothing of the user's is lost.
+    """
+    try:
+        foreign = directory.exists() and (not directory.is_dir() or (any(directory.iterdir()) and not _ours(directory)))
+        if foreign:
+            msg = f"{directory}: exists and is not a directory that reviewbot made; give a new or empty one"
+            raise UsageError(msg)
+        directory.mkdir(parents=True, exist_ok=True)
+        for name in (directory / _MANIFEST).read_text(encoding="utf-8").splitlines() if _ours(directory) else ():
+            if name not in files and "/" not in name:
+                (directory / name).unlink(missing_ok=True)
+        for name, text in {**files, _MANIFEST: "\n".join(sorted(files)) + "\n"}.items():
+            (directory / name).write_text(text, encoding="utf-8")
+    except OSError as error:
+        msg = f"{directory}: {error.strerror}"
+        raise UsageError(msg) from error
+
+
+def _ours(directory: Path) -> bool:
+    return (directory / _MANIFEST).is_file()
 
 
 def compile_directory(directory: Path, output: Path, headers: Path, log: Path) -> Completed:

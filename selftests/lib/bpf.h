@@ -18,25 +18,31 @@ void bpf_map_set(int map, __u32 key, const void *value);
 /* Read element key of map. */
 void bpf_map_get(int map, __u32 key, void *value);
 
-/* Load a program; fails the case with the verifier's log when it is refused. */
-int bpf_load(enum bpf_prog_type type, const struct bpf_insn *insn,
-	     unsigned int count);
+/* A program that is being written. */
+struct bpf_program {
+	struct bpf_insn insn[512];
+	unsigned int count;
+};
 
-#define INSN(op, d, s, o, i)	\
+void bpf_emit(struct bpf_program *program, struct bpf_insn insn);
+
+/* Emit a load of 64 bits; source says what they are (BPF_PSEUDO_...). */
+void bpf_emit_wide(struct bpf_program *program, int reg, int source,
+		   __u64 value);
+
+/* Load a program; returns its descriptor, or -errno with the log printed. */
+int bpf_load(enum bpf_prog_type type, const struct bpf_program *program);
+
+#define BPF_INSN(op, d, s, o, i)	\
 	((struct bpf_insn){ .code = (op), .dst_reg = (d), .src_reg = (s), \
 			    .off = (o), .imm = (i) })
-#define MOV(d, s)		INSN(BPF_ALU64 | BPF_MOV | BPF_X, d, s, 0, 0)
-#define MOV_IMM(d, i)		INSN(BPF_ALU64 | BPF_MOV | BPF_K, d, 0, 0, i)
-#define LOAD64(d, s, o)		INSN(BPF_LDX | BPF_MEM | BPF_DW, d, s, o, 0)
-#define STORE64(d, o, s)	INSN(BPF_STX | BPF_MEM | BPF_DW, d, s, o, 0)
-#define JUMP_NE(d, i, o)	INSN(BPF_JMP | BPF_JNE | BPF_K, d, 0, o, i)
-#define CALL(i)			INSN(BPF_JMP | BPF_CALL, 0, 0, 0, i)
-#define EXIT()			INSN(BPF_JMP | BPF_EXIT, 0, 0, 0, 0)
-/* Two instructions: a 64-bit value, a map, or the first value in a map. */
-#define WIDE(d, s, low, high)	\
-	INSN(BPF_LD | BPF_DW | BPF_IMM, d, s, 0, low), INSN(0, 0, 0, 0, high)
-#define WIDE_IMM(d, v)		WIDE(d, 0, (__s32)(__u64)(v), (__s32)((__u64)(v) >> 32))
-#define MAP(d, fd)		WIDE(d, BPF_PSEUDO_MAP_FD, fd, 0)
-#define MAP_VALUE(d, fd)	WIDE(d, BPF_PSEUDO_MAP_VALUE, fd, 0)
+#define BPF_MOVE(d, s)		BPF_INSN(BPF_ALU64 | BPF_MOV | BPF_X, d, s, 0, 0)
+#define BPF_MOVE_IMM(d, i)	BPF_INSN(BPF_ALU64 | BPF_MOV | BPF_K, d, 0, 0, i)
+#define BPF_ADD_IMM(d, i)	BPF_INSN(BPF_ALU64 | BPF_ADD | BPF_K, d, 0, 0, i)
+#define BPF_LOAD64(d, s, o)	BPF_INSN(BPF_LDX | BPF_MEM | BPF_DW, d, s, o, 0)
+#define BPF_STORE64(d, o, s)	BPF_INSN(BPF_STX | BPF_MEM | BPF_DW, d, s, o, 0)
+#define BPF_JUMP_EQ(d, i, o)	BPF_INSN(BPF_JMP | BPF_JEQ | BPF_K, d, 0, o, i)
+#define BPF_HELPER(i)		BPF_INSN(BPF_JMP | BPF_CALL, 0, 0, 0, i)
+#define BPF_RETURN()		BPF_INSN(BPF_JMP | BPF_EXIT, 0, 0, 0, 0)
 
 #endif

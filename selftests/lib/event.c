@@ -112,6 +112,11 @@ int attr_open(struct perf_event_attr *attr, pid_t pid, int cpu)
 	return open_fd(attr, pid, cpu, -1);
 }
 
+int attr_open_in(struct perf_event_attr *attr, int leader)
+{
+	return open_fd(attr, 0, -1, leader);
+}
+
 int event_open(struct event *event, const struct perf_event_attr *attr)
 {
 	return event_open_on(event, attr, 0, -1, -1, EVENT_PAGES);

@@ -253,6 +253,13 @@ void oracle_read(struct expect *expect, const struct sample *sample)
 	expect->last_value = value;
 }
 
+__u64 reg_ip(const __u64 *regs, __u64 mask)
+{
+	if (!(mask & (1ULL << REGS_IP)))
+		return 0;
+	return regs[__builtin_popcountll(mask & ((1ULL << REGS_IP) - 1))];
+}
+
 void oracle_regs_user(struct expect *expect, const struct sample *sample)
 {
 	__u64 ip;
@@ -262,7 +269,9 @@ void oracle_regs_user(struct expect *expect, const struct sample *sample)
 			    sample->regs_user.abi);
 		return;
 	}
-	ip = sample->regs_user.regs[REGS_MASK_IP];
+	ip = reg_ip(sample->regs_user.regs, expect->event->attr.sample_regs_user);
+	if (!ip)
+		return;
 	if (in_user(sample) && (sample->bits & PERF_SAMPLE_IP) &&
 	    ip != sample->ip.ip)
 		sample_fail(expect, sample, "REGS_USER ip %#llx, IP is %#llx",
@@ -274,16 +283,17 @@ void oracle_regs_user(struct expect *expect, const struct sample *sample)
 
 void oracle_regs_intr(struct expect *expect, const struct sample *sample)
 {
+	__u64 ip;
+
 	if (sample->regs_intr.abi != PERF_SAMPLE_REGS_ABI_64) {
 		sample_fail(expect, sample, "REGS_INTR abi %llu of a 64-bit task",
 			    sample->regs_intr.abi);
 		return;
 	}
-	if ((sample->bits & PERF_SAMPLE_IP) &&
-	    sample->regs_intr.regs[REGS_MASK_IP] != sample->ip.ip)
+	ip = reg_ip(sample->regs_intr.regs, expect->event->attr.sample_regs_intr);
+	if (ip && (sample->bits & PERF_SAMPLE_IP) && ip != sample->ip.ip)
 		sample_fail(expect, sample, "REGS_INTR ip %#llx, IP is %#llx",
-			    sample->regs_intr.regs[REGS_MASK_IP],
-			    sample->ip.ip);
+			    ip, sample->ip.ip);
 }
 
 void oracle_stack_user(struct expect *expect, const struct sample *sample)

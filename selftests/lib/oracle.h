@@ -70,6 +70,9 @@ void sample_fail(struct expect *expect, const struct sample *sample,
 const char *check_build_id(struct expect *expect,
 			   const struct build_id_offset *bid, __u64 address);
 
+/* ip among the registers that mask asks for; 0 when it does not. */
+__u64 reg_ip(const __u64 *regs, __u64 mask);
+
 /* The oracles, one for each name in the specs. */
 typedef void oracle(struct expect *expect, const struct sample *sample);
 

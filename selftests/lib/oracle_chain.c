@@ -163,7 +163,8 @@ void oracle_build_id_offset(struct expect *expect, const struct sample *sample)
 
 	if (!address && (sample->bits & PERF_SAMPLE_REGS_INTR) &&
 	    sample->regs_intr.abi)
-		address = sample->regs_intr.regs[REGS_MASK_IP];
+		address = reg_ip(sample->regs_intr.regs,
+				 expect->event->attr.sample_regs_intr);
 	if (!in_user(sample)) {
 		problem = check_plain(bid, address);
 		if (!problem && !(bid->offset >> 63))
