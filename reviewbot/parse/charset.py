@@ -104,7 +104,9 @@ def _known(name: str) -> bool:
 
 def _strict(data: bytes, name: str) -> str | None:
     try:
-        return data.decode(name)
+        text = data.decode(name)
+        text.encode("utf-8")
+        return text
     except (UnicodeError, LookupError, ValueError):
         return None
 

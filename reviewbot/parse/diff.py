@@ -30,6 +30,11 @@ class Hunk:
     lines: tuple[str, ...]
     line: int
 
+    @property
+    def bare(self) -> bool:
+        """True when no line of context tells where in a file the hunk belongs."""
+        return self.old_start > 1 and not any(entry[:1] in (" ", "") for entry in self.lines)
+
     def side(self, sign: str) -> tuple[str, ...]:
         """Return the text before (sign "-") or after ("+") the hunk, without signs; an empty line is context."""
         return tuple(entry[1:] for entry in self.lines if entry == "" or entry[0] in (" ", sign))

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from reviewbot.parse.diff import Hunk
 
+NO_CONTEXT = "the hunk has no context lines (diff -U0): its place cannot be checked"
 _CANDIDATES = 6
 # A line that stands in more places than this says nothing about where the hunk belongs.
 _COMMON = 60
@@ -38,7 +39,7 @@ def locate(hunk: Hunk, lines: Sequence[str]) -> Place:
     """Return where the hunk's old side stands in lines, or the nearest place and what is different."""
     old = hunk.side("-")
     if not old:
-        return Place(exact=True, line=1) if not lines else Place(reason="the hunk creates a file that exists")
+        return Place(exact=True, line=1) if not lines else Place(reason=NO_CONTEXT)
     if at := _exact(old, lines, hunk.old_start):
         return Place(exact=True, line=at, similarity=1.0)
     new = hunk.side("+")

@@ -53,11 +53,12 @@ def split_messages(lines: Iterable[bytes]) -> Iterator[RawMessage]:
     if envelope := _ENVELOPE.fullmatch(first):
         yield from _split_mbox(source, envelope["who"])
         return
-    current = _Current(b"")
+    current = _Current()
     current.add(first)
     for line in source:
         current.add(line)
-    yield from _split_headers(current.message())
+    for message in current.messages():
+        yield from _split_headers(message)
 
 
 class _Lookahead:
@@ -83,14 +84,15 @@ class _Lookahead:
 
 class _Current:
     # The message that is being collected.
-    def __init__(self, who: bytes) -> None:
-        self.who = who
+    def __init__(self) -> None:
         self.lines: list[bytes] = []
         self.size = 0
         self.oversized = False
         self.boundary = b""
         self.body_at = -1
         self.length = -1
+        # Separators inside a body that Content-Length says goes on: true only if the length is.
+        self.doubtful: list[int] = []
 
     def add(self, line: bytes) -> None:
         self.size += len(line)
@@ -116,9 +118,14 @@ class _Current:
     def in_counted_body(self) -> bool:
         return self.length > 0 and self.body_at >= 0 and self.size < self.body_at + self.length
 
-    def message(self, *, unescape: bool = False) -> RawMessage:
-        lines = [_unescaped(line) for line in self.lines] if unescape else self.lines
-        return RawMessage(data=b"".join(lines), oversized=self.oversized)
+    def messages(self, *, unescape: bool = False) -> Iterator[RawMessage]:
+        """Yield the message; several when its Content-Length was a lie."""
+        true = self.body_at >= 0 and 0 <= self.size - self.body_at - self.length <= 2
+        cuts = [] if true or self.oversized else self.doubtful
+        for start, end in zip([0, *(cut + 1 for cut in cuts)], [*cuts, len(self.lines)], strict=True):
+            lines = self.lines[start:end]
+            lines = [_unescaped(line) for line in lines] if unescape else lines
+            yield RawMessage(data=b"".join(lines), oversized=self.oversized)
 
 
 def _unescaped(line: bytes) -> bytes:
@@ -129,24 +136,26 @@ def _split_mbox(source: _Lookahead, who: bytes) -> Iterator[RawMessage]:
     # `git format-patch` output has commit ids in its separators and escapes nothing; inside any other mbox such a line
     # is part of a mail that quotes or attaches a patch.
     by_hash = bool(_HASH.fullmatch(who))
-    current = _Current(who)
+    current = _Current()
     previous = b"\n"
     for line in source:
         if line.startswith(b"From ") and _separates(line, source.peek(), previous, current, by_hash=by_hash):
-            yield current.message(unescape=not by_hash)
-            current = _Current(line)
+            if not current.in_counted_body:
+                yield from current.messages(unescape=not by_hash)
+                current = _Current()
+            else:
+                current.doubtful.append(len(current.lines))
+                current.add(line)
         else:
             current.add(line)
         previous = line
     if current.lines:
-        yield current.message(unescape=not by_hash)
+        yield from current.messages(unescape=not by_hash)
 
 
 def _separates(line: bytes, following: bytes, previous: bytes, current: _Current, *, by_hash: bool) -> bool:
     found = _ENVELOPE.fullmatch(line)
     if not found or not (_HEADER.match(following) or following.startswith(b">From ")):
-        return False
-    if current.in_counted_body:
         return False
     if not _HASH.fullmatch(found["who"]):
         return True

@@ -154,13 +154,14 @@ def _built(
     lead = cover or first
     notes += [f"cover letter: {note}" for note in (cover.patch.notes if cover else ())]
     notes += _part_notes(parts)
+    notes += [f"{m.subject.title!r} is inserted as {_number(m)}" for m in parts if m.subject.number % 1]
     notes += chosen.notes
     notes += trailer_notes([*([cover] if cover else []), *parts], replies)
     if cover is not None and cover.diff.files:
         notes.append("the cover letter holds a diff, which is not applied")
     return Series(
         title=lead.subject.title or first.patch.subject,
-        patches=tuple(_numbered(m) for m in parts),
+        patches=tuple(m.patch for m in parts),
         cover=_without_diff(cover) if cover else None,
         revision=chosen.revision,
         prefixes=tuple(dict.fromkeys(p for m in (lead, *parts) for p in m.subject.prefixes)),
@@ -179,11 +180,8 @@ def _without_diff(cover: Mail) -> Patch:
     return replace(cover.patch, diff="", files=())
 
 
-def _numbered(mail: Mail) -> Patch:
-    if mail.subject.number == int(mail.subject.number):
-        return mail.patch
-    note = f"inserted as {mail.subject.number}/{mail.subject.total}"
-    return replace(mail.patch, notes=(*mail.patch.notes, note))
+def _number(mail: Mail) -> str:
+    return f"{mail.subject.number}/{mail.subject.total}"
 
 
 def _part_notes(parts: Sequence[Mail]) -> list[str]:

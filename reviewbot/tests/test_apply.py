@@ -222,3 +222,18 @@ def test_a_base_revision_is_never_an_option(tmp_path: Path) -> None:
     make_repo(repo, {FILE: BASE.encode()})
     with pytest.raises(UsageError):
         choose_base(repo, "small", series(patch(ONE)), rev="--all")
+
+
+def test_hunks_without_context_need_the_very_same_file(tmp_path: Path) -> None:
+    text = "--- a/lib/a.c\n+++ b/lib/a.c\n@@ -50,0 +51 @@\n+int added;\n"
+    assert run(tmp_path / "no", series(patch(text))).state is ApplyState.DOES_NOT_APPLY
+    repo = tmp_path / "yes" / "tree.git"
+    make_repo(repo, {FILE: BASE.encode()})
+    blob = must(repo, "rev-parse", f"HEAD:{FILE}")
+    known = f"diff --git a/lib/a.c b/lib/a.c\nindex {blob[:12]}..0123456789ab 100644\n{text}"
+    base = choose_base(repo, "small", series(patch(known))).value
+    assert base is not None
+    got = apply(repo, base, series(patch(known)), (), scratch=tmp_path / "s", log=tmp_path / "log").value
+    assert got is not None
+    after = git_bytes(repo, "cat-file", "blob", f"{got.tip_commit}:{FILE}").decode()
+    assert "int line_050;\nint added;\nint line_051;\n" in after

@@ -57,16 +57,23 @@ def test_case(row: dict[str, str], tmp_path: Path) -> None:
         assert (len(series.patches), series.revision) == (int(row["patches"]), int(row["revision"]))
         assert series.missing_ranges == row["missing"]
         files = files_for(series)
-        if edit := row["tree"]:
-            name, old, new = edit.split("|")
-            assert old.encode() in files[name]
-            files[name] = files[name].replace(old.encode(), new.encode().replace(b"\\r", b"\r"))
+        edit_tree(files, row["tree"])
         applied = run_apply(series, files, tmp_path)
         assert applied.state.value == row["state"], applied.summary
     text = said(series, applied, got.result.summary)
     for word in filter(None, row["says"].split("|")):
         assert word.replace("\\n", "\n") in text
     assert not CANARY.exists()
+
+
+def edit_tree(files: dict[str, bytes], edit: str) -> None:
+    # "-path" takes the file away; "path|old|new" replaces text in it.
+    if edit.startswith("-"):
+        del files[edit[1:]]
+    elif edit:
+        name, old, new = (word.replace("\\n", "\n").replace("\\r", "\r") for word in edit.split("|"))
+        assert old.encode() in files[name]
+        files[name] = files[name].replace(old.encode(), new.encode())
 
 
 def run_apply(series: Series, files: dict[str, bytes], tmp_path: Path) -> ApplyResult:

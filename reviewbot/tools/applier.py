@@ -15,12 +15,14 @@ from reviewbot.parse.address import split_author
 from reviewbot.parse.dates import commit_date
 from reviewbot.parse.diff import ParsedDiff, parse_diff
 from reviewbot.parse.hostile import shown
+from reviewbot.parse.locate import NO_CONTEXT
 from reviewbot.tools.patching import Attempt, Commit, SmallIndex, changes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from pathlib import Path
 
+    from reviewbot.parse.diff import FileDiff
     from reviewbot.tools.objects import TreeEntry
 
 _FLAGGED = (".gitattributes", ".gitmodules", ".gitignore", ".b4-config")
@@ -86,6 +88,11 @@ class Applier:
         before = self.index.entries
         data = self._bytes(step)
         options = _options(step)
+        if bare := [f for f in step.diff.files if any(h.bare for h in f.hunks)]:
+            # Without context git would put the hunk at the end of the file. Only the very same file makes it safe.
+            options.append("--unidiff-zero")
+            if strange := next((f for f in bare if not self._is_preimage(f)), None):
+                return Tried(Attempt(output=f"error: {strange.path}: {NO_CONTEXT}"))
         attempt = self.index.apply(data, options=options)
         self.commands.append(attempt.command)
         if attempt.ok and not attempt.moved:
@@ -130,6 +137,10 @@ class Applier:
     def commits(self) -> list[Commit]:
         """Return what the steps changed as commits to be made."""
         return [_commit(step, changed) for step, changed in self.made]
+
+    def _is_preimage(self, file: FileDiff) -> bool:
+        entry = self.index.entries.get(file.old)
+        return entry is not None and len(file.old_blob) >= 7 and entry.oid.startswith(file.old_blob)
 
     def _took(self, step: Step, before: dict[str, TreeEntry], attempt: Attempt) -> Tried:
         self.made.append((step, changes(before, self.index.entries)))

@@ -47,11 +47,11 @@ class Commit:
 class Attempt:
     """How git took one patch: ok, moved (to other lines than the patch names), reduced (with fuzz), and git's words."""
 
-    ok: bool
-    moved: bool
-    reduced: bool
-    output: str
-    command: str
+    ok: bool = False
+    moved: bool = False
+    reduced: bool = False
+    output: str = ""
+    command: str = ""
 
     @property
     def first_error(self) -> str:
