@@ -52,7 +52,11 @@ STAGES = ("intake", "base", "apply", "check", "configure", "build", "boot", "sel
 
 
 class _Stop(Exception):  # noqa: N818 - control flow of this module, not an error
-    """The stages that remain cannot run; its text is what their SKIP says."""
+    """The stages that remain do not run; its text is what their SKIP says. required: the answer lacks them."""
+
+    def __init__(self, reason: str, *, required: bool = True) -> None:
+        super().__init__(reason)
+        self.required = required
 
 
 def review(request: Request, cache: Cache, progress: Progress) -> tuple[Report, Path]:
@@ -76,7 +80,7 @@ def review(request: Request, cache: Cache, progress: Progress) -> tuple[Report, 
     try:
         _after_base(run, tree, prerequisites, fragments)
     except _Stop as stop:
-        run.skip_rest(STAGES, str(stop))
+        run.skip_rest(STAGES, str(stop), required=stop.required)
     except KeyboardInterrupt:
         return run.save(stopped_by="Ctrl-C"), run.out
     except BaseException:
@@ -133,6 +137,9 @@ def _after_base(run: Run, tree: Tree, prerequisites: list[Series], fragments: Fr
                     scratch=scratch,
                 ),
             )
+            if all(_is_text(name) for patch in applied.patches for name in patch.files):
+                msg = "not needed: only documentation is touched, no kernel is built from it"
+                raise _Stop(msg, required=False)
         elif applied.state is ApplyState.ALREADY_MERGED:
             # What it does can still be tested: base has it.
             applied = replace(applied, base_commit=base.commit, prerequisite_commit=base.commit, tip_commit=base.commit)
@@ -152,6 +159,11 @@ def _machine() -> list[tuple[str, str]]:
         ("virtme-ng", metadata.version("virtme-ng")),
         ("Python", platform.python_version()),
     ]
+
+
+def _is_text(name: str) -> bool:
+    # Device tree bindings and Kconfig help live elsewhere or have checks of their own; this is prose alone.
+    return name.startswith(("Documentation/", "LICENSES/")) or name in ("MAINTAINERS", "CREDITS", "README", ".mailmap")
 
 
 def _build_and_test(run: Run, tree: Tree, series: Series, applied: ApplyResult, fragments: Fragments) -> None:

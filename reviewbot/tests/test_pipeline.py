@@ -164,6 +164,14 @@ def test_what_does_not_apply_is_no_fail(bench: Bench) -> None:
     assert [stage(report, n) for n in ("configure", "build", "boot", "selftest")] == [Status.SKIP] * 4
 
 
+def test_documentation_needs_no_kernel(bench: Bench) -> None:
+    commit(bench.repo, {"Documentation/mini.rst": "Mini\n====\n"}, "docs: say what it is")
+    report, _, _ = bench.review(patch_of(bench.repo, bench.base))
+    assert [stage(report, n) for n in ("configure", "build", "boot", "selftest")] == [Status.SKIP] * 4
+    assert "only documentation" in summary(report, "boot")
+    assert report.verdict is not VerdictKind.FAIL
+
+
 def test_usage_errors_write_nothing(bench: Bench) -> None:
     commit(bench.repo, {"lib/one.c": GOOD}, "lib: say it longer")
     text = patch_of(bench.repo, bench.base)

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     Progress = Callable[[str], None]
 
-_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*")
+_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,63}")
 _READY = "reviewbot-worktree"
 
 
