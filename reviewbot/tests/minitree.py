@@ -44,6 +44,7 @@ enum perf_event_sample_format {
 FILES = {
     "Makefile": MAKEFILE,
     "Kconfig": 'config MINI\n\tbool "mini"\n\nconfig DROPPED\n\tbool "gone"\n\tdepends on ABSENT\n',
+    "Documentation/mini.rst": "Mini\n====\n\nA tree.\n",
     "include/mini.h": "int one(void);\nint two(void);\n",
     "include/uapi/linux/perf_event.h": UAPI,
     "lib/one.c": '#include "mini.h"\n\nint one(void)\n{\n\treturn 1;\n}\n',

@@ -165,7 +165,7 @@ def test_what_does_not_apply_is_no_fail(bench: Bench) -> None:
 
 
 def test_documentation_needs_no_kernel(bench: Bench) -> None:
-    commit(bench.repo, {"Documentation/mini.rst": "Mini\n====\n"}, "docs: say what it is")
+    commit(bench.repo, {"Documentation/mini.rst": "Mini\n====\n\nA small tree.\n"}, "docs: say what it is")
     report, _, _ = bench.review(patch_of(bench.repo, bench.base))
     assert [stage(report, n) for n in ("configure", "build", "boot", "selftest")] == [Status.SKIP] * 4
     assert "only documentation" in summary(report, "boot")
