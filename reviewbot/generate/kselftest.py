@@ -44,6 +44,10 @@ PROGRAMS = (
     Program(name="files", oracles=("build_id_offset", "callchain_build_id_offset")),
     Program(name="shared"),
     Program(name="permission"),
+    Program(name="records"),
+    Program(name="rings"),
+    Program(name="fuzz"),
+    Program(name="races", oracles=("build_id_offset", "callchain_build_id_offset")),
     Program(name="raw", oracles=("raw",)),
     Program(name="raw_bpf", oracles=("raw",)),
 )
