@@ -48,6 +48,7 @@ PROGRAMS = (
     Program(name="rings"),
     Program(name="fuzz"),
     Program(name="races", oracles=("build_id_offset", "callchain_build_id_offset")),
+    Program(name="stress", oracles=("build_id_offset", "callchain_build_id_offset")),
     Program(name="raw", oracles=("raw",)),
     Program(name="raw_bpf", oracles=("raw",)),
 )
