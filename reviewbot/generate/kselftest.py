@@ -7,7 +7,7 @@ Each program prints KTAP on stdout and takes ``--kernel=base|patched|plain``; ``
 from __future__ import annotations
 
 import tomllib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from random import Random
 from typing import TYPE_CHECKING
 
@@ -44,6 +44,11 @@ PROGRAMS = (
     Program(name="files", oracles=("build_id_offset", "callchain_build_id_offset")),
     Program(name="shared"),
     Program(name="permission"),
+    Program(name="records"),
+    Program(name="rings"),
+    Program(name="fuzz"),
+    Program(name="races", oracles=("build_id_offset", "callchain_build_id_offset")),
+    Program(name="stress", oracles=("build_id_offset", "callchain_build_id_offset")),
     Program(name="raw", oracles=("raw",)),
     Program(name="raw_bpf", oracles=("raw",)),
 )
@@ -84,7 +89,7 @@ def render_kselftest(scope: Scope, specs: Specs | None = None) -> dict[str, str]
     if scope.empty:
         msg = "the series adds and touches no sample type"
         raise ValueError(msg)
-    specs = specs or load_specs()
+    specs = _with_provisional(specs or load_specs(), scope)
     root = data_dir("selftests")
     names = programs(scope, specs)
     files = {p.name: p.read_text(encoding="utf-8") for p in sorted((root / "lib").glob("*.[ch]"))}
@@ -100,6 +105,12 @@ def render_kselftest(scope: Scope, specs: Specs | None = None) -> dict[str, str]
     for template in ("Makefile", "config", "settings"):
         files[template] = _render(template, make)
     return files
+
+
+def _with_provisional(specs: Specs, scope: Scope) -> Specs:
+    """Add the specs made from the UAPI comment; a type that is not documented must be the last of a record."""
+    extra = tuple(s for s in scope.provisional if specs.sample(s.name) is None)
+    return replace(specs, samples=tuple(sorted((*specs.samples, *extra), key=lambda s: s.place)))
 
 
 def combinations(scope: Scope, specs: Specs) -> tuple[Combination, ...]:

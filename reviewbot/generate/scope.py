@@ -10,10 +10,11 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from reviewbot.generate.skeleton import documented_layout, documented_types, provisional_spec
 from reviewbot.parse.uapi import duplicates, parse_enum
 
 if TYPE_CHECKING:
-    from reviewbot.generate.spec import SampleSpec, Specs
+    from reviewbot.generate.spec import Field, SampleSpec, Specs
 
 ENUM = "perf_event_sample_format"
 _WORD = re.compile(r"\b[A-Za-z_]\w*\b")
@@ -38,7 +39,8 @@ class Scope:
     types are in the order of their value. all_types is every type of the patched header (name, value), without
     PERF_SAMPLE_MAX. unverified are the types in scope whose payload no spec describes: only generic tests run for them.
     names is every word of the patched header; empty: not looked at, all are there.
-    records names the record types that the series touches. notes are one line each.
+    provisional are specs made from the UAPI comment for every type that has none. records names the record types that
+    the series touches. notes are one line each.
     """
 
     types: tuple[ScopedType, ...]
@@ -47,6 +49,7 @@ class Scope:
     records: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     names: frozenset[str] = frozenset()
+    provisional: tuple[SampleSpec, ...] = ()
 
     @property
     def next_value(self) -> int:
@@ -81,8 +84,9 @@ def find_scope(base_header: str, patched_header: str, diff: str, specs: Specs, *
         all_types=tuple(sorted(real.items(), key=lambda item: item[1])),
         unverified=tuple(t.name for t in types if specs.sample(t.name) is None),
         records=tuple(r.name for r in specs.records if r.name in words or set(r.functions) & owners),
-        notes=_notes(base, patched, real, specs),
+        notes=(*_notes(base, patched, real, specs), *_comment_notes(patched_header, types, specs)),
         names=frozenset(_WORD.findall(patched_header)),
+        provisional=tuple(provisional_spec(patched_header, n, v) for n, v in real.items() if not specs.sample(n)),
     )
 
 
@@ -159,6 +163,28 @@ def _lines(diff: str) -> list[tuple[str, str]]:
             old, new = int(counts[1] or 1), int(counts[2] or 1)
             out.append((path, line))
     return out
+
+
+def _comment_notes(header: str, types: list[ScopedType], specs: Specs) -> list[str]:
+    """Return what the layout comment says otherwise, or not at all, about the new types; none where there is no comment."""
+    documented = documented_types(header)
+    if not documented:
+        return []
+    notes = []
+    for scoped in (t for t in types if t.new):
+        spec, layout = specs.sample(scoped.name), documented_layout(header, scoped.name)
+        if scoped.name not in documented:
+            notes.append(f"{scoped.name} has no layout in the comment of PERF_RECORD_SAMPLE")
+        elif spec and layout and _sizes(layout, specs) != _sizes(spec.layout, specs):
+            notes.append(f"{scoped.name}: the layout in the comment of PERF_RECORD_SAMPLE is not the one in its spec")
+    return notes
+
+
+def _sizes(layout: tuple[Field, ...], specs: Specs) -> list[tuple[str, str]]:
+    """Type and count of each field, with shared types laid out and reserved bytes and names left aside."""
+    shared = {t.name: t.layout for t in specs.types}
+    flat = [f for field in layout for f in (shared.get(field.type, (field,)) if not field.count else (field,))]
+    return [(f.type, f.count) for f in flat]
 
 
 def _notes(base: dict[str, int], patched: dict[str, int], real: dict[str, int], specs: Specs) -> tuple[str, ...]:

@@ -15,7 +15,7 @@
 
 /* Append one note of "GNU" and return the size of what is there now. */
 static size_t add_note(char *notes, size_t at, unsigned int type,
-		       unsigned int size)
+		       unsigned int size, unsigned int first)
 {
 	Elf64_Nhdr head = { .n_namesz = 4, .n_descsz = size, .n_type = type };
 
@@ -23,7 +23,7 @@ static size_t add_note(char *notes, size_t at, unsigned int type,
 	memcpy(notes + at + sizeof(head), "GNU", 4);
 	at += sizeof(head) + 4;
 	for (unsigned int i = 0; i < size; i++)
-		notes[at + i] = size + i + 1;
+		notes[at + i] = (first ? first : size + 1) + i;
 	return at + ALIGN4(size);
 }
 
@@ -46,14 +46,15 @@ static void fill_headers(const struct elf_file *file, char *image)
 	if (file->second_segment) {
 		segment->p_type = PT_NOTE;
 		segment->p_offset = 512;
-		segment->p_filesz = add_note(image + 512, 0, NOTE_OTHER, 16);
+		segment->p_filesz = add_note(image + 512, 0, NOTE_OTHER, 16, 0);
 		segment++;
 		elf->e_phnum++;
 	}
 	if (file->other)
-		at += add_note(image + at, 0, NOTE_OTHER, file->other);
+		at += add_note(image + at, 0, NOTE_OTHER, file->other, 0);
 	if (file->id_size)
-		at += add_note(image + at, 0, NT_GNU_BUILD_ID, file->id_size);
+		at += add_note(image + at, 0, NT_GNU_BUILD_ID, file->id_size,
+			       file->first_byte);
 	segment->p_type = PT_NOTE;
 	segment->p_offset = first;
 	segment->p_filesz = at - first;

@@ -10,6 +10,7 @@
 
 struct elf_file {
 	unsigned int id_size;	/* of the build ID; 0: no such note */
+	unsigned int first_byte; /* of the build ID; 0: id_size + 1 */
 	unsigned int other;	/* bytes in a note of another kind before it */
 	bool second_segment;	/* another PT_NOTE segment comes first */
 	bool across_pages;	/* the build ID begins in one page, ends in the next */
@@ -20,8 +21,8 @@ struct elf_file {
 
 /*
  * Make the file: two pages of headers, then ELF_CODE_PAGES pages of code that
- * each begin with elf_code. Its build ID counts up from id_size. Skips the case
- * when there is no place for it.
+ * each begin with elf_code. The bytes of its build ID count up. Skips the case when
+ * there is no place for it.
  */
 void elf_file_make(struct elf_file *file);
 

@@ -19,6 +19,7 @@
 
 #define CHAIN_BIT	PERF_SAMPLE_CALLCHAIN_BUILD_ID_OFFSET
 #define LEAST_FRAMES	40
+#define ADDRESS_BIT	PERF_SAMPLE_BUILD_ID_OFFSET
 #define MAX_STACK	"/proc/sys/kernel/perf_event_max_stack"
 
 static struct event event;
@@ -330,6 +331,7 @@ static const struct made_case made_cases[] = {
 };
 
 #define USER(bits)	{ "", NULL, bits, false, true, SOURCE_SYSCALLS }
+#define FAULT(bits)	{ "", NULL, bits, false, true, SOURCE_FAULTS }
 #define DEFERRED(bits)	{ "", NULL, bits, true, true, SOURCE_SYSCALLS }
 #define BOTH		(PERF_SAMPLE_CALLCHAIN | CHAIN_BIT)
 
@@ -348,6 +350,8 @@ static const struct depth_case depth_cases[] = {
 	{ "128_frames_sysctl_250.build_id", 128, 250, 0, 129, USER(BOTH) },
 	{ "300_frames_sysctl_250.build_id", 300, 250, 0, 250, USER(BOTH) },
 	{ "800_frames_sysctl_700.build_id", 800, 700, 0, 700, USER(BOTH) },
+	{ "200_frames_sysctl_250.both", 200, 250, 0, 201, FAULT(BOTH | ADDRESS_BIT) },
+	{ "250_frames_sysctl_250.both", 250, 250, 0, 250, FAULT(BOTH | ADDRESS_BIT) },
 	{ "126_frames.build_id.deferred", 126, 0, 0, 127, DEFERRED(CHAIN_BIT) },
 	{ "200_frames.build_id.deferred", 200, 0, 0, 201, DEFERRED(CHAIN_BIT) },
 };
