@@ -39,8 +39,10 @@ from reviewbot.stages.boot import boot
 from reviewbot.stages.build import build
 from reviewbot.stages.check import check
 from reviewbot.stages.configure import DEFAULT_FRAGMENTS, configure, load_fragments
+from reviewbot.stages.coverage import CoverageBench, coverage
 from reviewbot.stages.intake import intake
 from reviewbot.stages.selftest import Bench, selftest, write_selftests
+from reviewbot.tools.gcov import FRAGMENT as GCOV
 from reviewbot.tools.guest import prepare_root
 from reviewbot.tools.kernel import Builder, Kernels
 from reviewbot.tools.make import Compiler, Make, compiler
@@ -51,6 +53,7 @@ from reviewbot.verdict import judge
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from reviewbot.parse.coverage import AddedLine
     from reviewbot.progress import Progress
     from reviewbot.request import Request
     from reviewbot.stages.configure import Fragments
@@ -60,6 +63,7 @@ T = TypeVar("T")
 # A full or failing disk can be met by any write: it is the machine's fault, not the series' and not a bug.
 _MACHINE_ERRNOS = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EROFS, errno.ENOMEM, errno.EMFILE})
 STAGES = ("intake", "base", "apply", "check", "configure", "build", "boot", "selftest")
+ON_REQUEST = "coverage"
 
 
 class _Stop(Exception):  # noqa: N818 - control flow of this module, not an error
@@ -139,9 +143,9 @@ class Run:
     def skip_rest(self, reason: str) -> None:
         """Give each stage that did not come to its turn a SKIP that says why."""
         there = {s.stage for s in self.stages}
-        for name in STAGES:
+        for name in (*STAGES, *((ON_REQUEST,) if self.request.coverage else ())):
             if name not in there:
-                result = StageResult(stage=name, status=Status.SKIP, summary=reason)
+                result = StageResult(stage=name, status=Status.SKIP, summary=reason, required=name != ON_REQUEST)
                 self.progress.finish(result)
                 self.stages.append(result)
 
@@ -313,21 +317,47 @@ def _build_and_test(run: Run, tree: Tree, series: Series, applied: ApplyResult, 
             every=run.request.every,
         ),
     )
+    if run.request.coverage:
+        run.stage(
+            "coverage",
+            lambda: _coverage(
+                run, tree, builder=builder, machine=machine, job=job, applied=applied, fragments=fragments
+            ),
+        )
 
 
-def _builder(run: Run, tree: Tree, tools: Compiler, fragments: Fragments) -> Builder:
+def _coverage(
+    run: Run, tree: Tree, *, builder: Builder, machine: Machine, job: Path, applied: ApplyResult, fragments: Fragments
+) -> Outcome[tuple[AddedLine, ...]]:
+    counting = load_fragments((*(n for n in fragments.names if n != GCOV), GCOV))
+    bench = CoverageBench(
+        machine=machine,
+        builder=_builder(run, tree, builder.make.compiler, counting, log="coverage/build.log", stage="coverage"),
+        seed=builder.make.build,
+        wanted=counting.wanted,
+        programs=job / "programs",
+        job=job,
+        run_dir=run.out,
+        note=lambda t: run.progress.note("coverage", t),
+    )
+    return coverage(bench, applied, repo=tree.repo)
+
+
+def _builder(
+    run: Run, tree: Tree, tools: Compiler, fragments: Fragments, *, log: str = "build.log", stage: str = "build"
+) -> Builder:
     key = f"{fragments.key}-{tools.key}"
     make = Make(
         source=worktree(run.cache, tree),
         build=run.cache.dir("builds", tree.name, key),
         compiler=tools,
         ccache_dir=run.cache.dir("ccache"),
-        log=run.out / "build.log",
+        log=run.out / log,
     )
     return Builder(
         make=make,
         store=run.cache.dir("artefacts", tree.name, key),
-        on_progress=lambda text: run.progress.note("build", text),
+        on_progress=lambda text: run.progress.note(stage, text),
     )
 
 

@@ -61,10 +61,8 @@ def configure(builder: Builder, base: str, fragments: Fragments, run_dir: Path) 
     """Check base out, write its .config from the fragments and read it back; the value is the .config's path."""
     make = builder.make
     builder.checkout(base)
-    merged = make.build / "reviewbot.config"
-    merged.write_text("".join(f"CONFIG_{w.symbol}={w.value}\n" for w in fragments.wanted))
     dot_config = make.build / ".config"
-    done = make(f"KCONFIG_ALLCONFIG={merged}", "allnoconfig", timeout_s=900)
+    done = builder.configure(fragments.wanted)
     log = Log(title="configure", path=str(make.log.relative_to(run_dir)))
     if not done.ok:
         result = StageResult(

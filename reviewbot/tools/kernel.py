@@ -18,9 +18,10 @@ from reviewbot.parse.diagnostics import Diagnostic, parse_build
 from reviewbot.tools.git import must
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
     from pathlib import Path
 
+    from reviewbot.parse.kconfig import Wanted
     from reviewbot.run import Completed
     from reviewbot.tools.make import Make
 
@@ -102,6 +103,12 @@ class Builder:
         return Attempt(
             kernel=kernel, done=done, diagnostics=diagnostics, output=output, duration_s=spent, problem=log.infra
         )
+
+    def configure(self, wanted: Iterable[Wanted]) -> Completed:
+        """Write the .config that the wanted symbols give over allnoconfig; a failing make is data."""
+        merged = self.make.build / "reviewbot.config"
+        merged.write_text("".join(f"CONFIG_{w.symbol}={w.value}\n" for w in wanted))
+        return self.make(f"KCONFIG_ALLCONFIG={merged}", "allnoconfig", timeout_s=900)
 
     def checkout(self, commit: str) -> None:
         """Put the commit into the source work tree; only files that differ get a new time stamp."""
