@@ -93,6 +93,9 @@ def review(
     quiet: Quiet = False,
     every: Every = False,
     coverage: Coverage = False,
+    allow_fuzz: Annotated[
+        bool, typer.Option("--allow-fuzz", help="Let a patch apply where its context differs; the report says so.")
+    ] = False,
     fragment: Annotated[
         list[str] | None, typer.Option("--kconfig", metavar="NAME", help="Fragments instead of the default ones.")
     ] = None,
@@ -113,6 +116,7 @@ def review(
         out=out,
         every=every,
         coverage=coverage,
+        allow_fuzz=allow_fuzz,
         boot_timeout_s=boot_timeout,
         command=_typed(),
     )

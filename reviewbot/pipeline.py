@@ -43,9 +43,11 @@ from reviewbot.stages.coverage import CoverageBench, coverage
 from reviewbot.stages.intake import intake
 from reviewbot.stages.selftest import Bench, selftest, write_selftests
 from reviewbot.tools.gcov import FRAGMENT as GCOV
+from reviewbot.tools.git import git_bytes
 from reviewbot.tools.guest import prepare_root
 from reviewbot.tools.kernel import Builder, Kernels
 from reviewbot.tools.make import Compiler, Make, compiler
+from reviewbot.tools.profiles import choose_profile
 from reviewbot.tools.tree import Tree, get_tree, source_lock, worktree
 from reviewbot.tools.vng import Machine, has_kvm
 from reviewbot.verdict import judge
@@ -58,6 +60,7 @@ if TYPE_CHECKING:
     from reviewbot.request import Request
     from reviewbot.stages.configure import Fragments
     from reviewbot.tools.cache import Cache
+    from reviewbot.tools.profiles import Profile
 
 T = TypeVar("T")
 # A full or failing disk can be met by any write: it is the machine's fault, not the series' and not a bug.
@@ -260,7 +263,15 @@ def _after_base(run: Run, tree: Tree, prerequisites: list[Series], fragments: Fr
     with source_lock(run.cache, tree.name):
         run.applied = run.stage(
             "apply",
-            lambda: apply(tree.repo, base, series, prerequisites, scratch=scratch, log=run.out / "apply.log"),
+            lambda: apply(
+                tree.repo,
+                base,
+                series,
+                prerequisites,
+                scratch=scratch,
+                log=run.out / "apply.log",
+                allow_fuzz=run.request.allow_fuzz,
+            ),
         )
         applied = _must(run.applied, "the series was not applied")
         run.save()
@@ -289,8 +300,11 @@ def _after_base(run: Run, tree: Tree, prerequisites: list[Series], fragments: Fr
 def _build_and_test(run: Run, tree: Tree, series: Series, applied: ApplyResult, fragments: Fragments) -> None:
     tools = compiler()
     run.machine += [("compiler", tools.version), ("linker", tools.linker), ("ccache", tools.ccache or "no")]
-    builder = _builder(run, tree, tools, fragments)
-    run.stage("configure", lambda: configure(builder, applied.base_commit, fragments, run.out))
+    makefile = git_bytes(tree.repo, "show", f"{applied.base_commit}:Makefile").decode("utf-8", "replace")
+    profile = choose_profile(makefile)
+    fragments = replace(fragments, wanted=(*fragments.wanted, *profile.wanted))
+    builder = _builder(run, tree, _profiled(tools, profile), fragments, profile=profile)
+    run.stage("configure", lambda: configure(builder, applied.base_commit, fragments, run.out, profile=profile))
     run.must_be_fine("configure")
     kernels: Kernels = _must(run.stage("build", lambda: build(builder, applied, run.out)), "not run: no kernel to boot")
     machine = Machine(cache=run.cache, root=prepare_root(run.cache), timeout_s=run.request.boot_timeout_s)
@@ -321,18 +335,36 @@ def _build_and_test(run: Run, tree: Tree, series: Series, applied: ApplyResult, 
         run.stage(
             "coverage",
             lambda: _coverage(
-                run, tree, builder=builder, machine=machine, job=job, applied=applied, fragments=fragments
+                run,
+                tree,
+                builder=builder,
+                machine=machine,
+                job=job,
+                applied=applied,
+                fragments=fragments,
+                profile=profile,
             ),
         )
 
 
 def _coverage(
-    run: Run, tree: Tree, *, builder: Builder, machine: Machine, job: Path, applied: ApplyResult, fragments: Fragments
+    run: Run,
+    tree: Tree,
+    *,
+    builder: Builder,
+    machine: Machine,
+    job: Path,
+    applied: ApplyResult,
+    fragments: Fragments,
+    profile: Profile,
 ) -> Outcome[tuple[AddedLine, ...]]:
     counting = load_fragments((*(n for n in fragments.names if n != GCOV), GCOV))
+    counting = replace(counting, wanted=(*counting.wanted, *profile.wanted))
     bench = CoverageBench(
         machine=machine,
-        builder=_builder(run, tree, builder.make.compiler, counting, log="coverage/build.log", stage="coverage"),
+        builder=_builder(
+            run, tree, builder.make.compiler, counting, profile=profile, log="coverage/build.log", stage="coverage"
+        ),
         seed=builder.make.build,
         wanted=counting.wanted,
         programs=job / "programs",
@@ -344,7 +376,14 @@ def _coverage(
 
 
 def _builder(
-    run: Run, tree: Tree, tools: Compiler, fragments: Fragments, *, log: str = "build.log", stage: str = "build"
+    run: Run,
+    tree: Tree,
+    tools: Compiler,
+    fragments: Fragments,
+    *,
+    profile: Profile,
+    log: str = "build.log",
+    stage: str = "build",
 ) -> Builder:
     key = f"{fragments.key}-{tools.key}"
     make = Make(
@@ -353,12 +392,18 @@ def _builder(
         compiler=tools,
         ccache_dir=run.cache.dir("ccache"),
         log=run.out / log,
+        extra=profile.make,
     )
     return Builder(
         make=make,
         store=run.cache.dir("artefacts", tree.name, key),
         on_progress=lambda text: run.progress.note(stage, text),
+        headers=profile.headers,
     )
+
+
+def _profiled(tools: Compiler, profile: Profile) -> Compiler:
+    return replace(tools, path=f"{tools.path} {profile.cc_flags}") if profile.cc_flags else tools
 
 
 def _must(value: T | None, reason: str) -> T:

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING
 from reviewbot.model import ApplyResult, Finding, Log, Origin, Outcome, StageResult, Status
 from reviewbot.parse.coverage import AddedLine, LineKind, added_lines, classify
 from reviewbot.parse.gcov import parse_preprocessed
-from reviewbot.parse.kconfig import missing, parse_config
 from reviewbot.run import run
 from reviewbot.tools.gcov import collect_script, make_variables, objects_of, read_counters, reset_test
 from reviewbot.tools.git import git_bytes
@@ -115,11 +114,11 @@ class _Measurement:
         wished = objects_of(tuple(self.added), make.build) or tuple(n for n in self.added if n.endswith(".c"))
         builder = replace(bench.builder, make=replace(make, extra=(*make.extra, *make_variables(wished))))
         bench.note("configuring")
-        done = builder.configure(bench.wanted)
+        configured = builder.configure(bench.wanted)
         self.logs.append(Log(title="build", path=str(make.log.relative_to(bench.run_dir))))
-        if not done.ok:
+        if not configured.done.ok:
             return "the instrumented kernel cannot be configured; make's words are in the log"
-        if lost := missing(bench.wanted, parse_config((make.build / ".config").read_text())):
+        if lost := configured.lost:
             return "not in the .config of the instrumented kernel: " + ", ".join(m.wanted.symbol for m in lost)
         bench.note("building")
         done = builder.make("bzImage")
