@@ -27,21 +27,22 @@ def makefile(version: str) -> str:
 
 def test_a_tree_of_2016() -> None:
     profile = choose_profile(makefile("4.7"))
-    assert profile.names == ("before-5.14", "before-5.3", "before-5.0")
+    assert profile.names == ("before-6.3", "before-5.14", "before-5.3", "before-5.0")
     assert profile.cc_flags == "-fno-pie"
     assert profile.make == ("LD=ld -z max-page-size=0x200000", "HOSTCFLAGS=-O2", "KCFLAGS=-w")
     assert profile.headers == "headers_install"
-    assert [(w.symbol, w.value) for w in profile.wanted] == [("BLOCK", "y")]
+    assert [(w.symbol, w.value) for w in profile.wanted] == [("INET", "y"), ("BLOCK", "y")]
     assert 'CC="gcc -fno-pie", LD="ld -z max-page-size=0x200000"' in dict(profile.facts)["build profile before-5.0"]
 
 
 @pytest.mark.parametrize(
     ("version", "names"),
     [
-        ("4.20", ("before-5.14", "before-5.3", "before-5.0")),
-        ("5.0", ("before-5.14", "before-5.3")),
-        ("5.3", ("before-5.14",)),
-        ("5.14", ()),
+        ("4.20", ("before-6.3", "before-5.14", "before-5.3", "before-5.0")),
+        ("5.0", ("before-6.3", "before-5.14", "before-5.3")),
+        ("5.3", ("before-6.3", "before-5.14")),
+        ("5.14", ("before-6.3",)),
+        ("6.3", ()),
         ("7.2", ()),
     ],
 )
@@ -97,7 +98,7 @@ def test_the_report_names_profile_and_stand_ins(tmp_path: Path) -> None:
     base = must(builder.make.source, "rev-parse", "HEAD")
     result = configure(builder, base, fragments, tmp_path, profile=choose_profile(makefile("4.7"))).result
     facts = dict(result.facts)
-    assert result.summary.endswith("build profile before-5.14, before-5.3, before-5.0")
+    assert result.summary.endswith("build profile before-6.3, before-5.14, before-5.3, before-5.0")
     assert "1 of 2 wanted symbols" in result.summary
     assert "dropped" in facts["CONFIG_POSIX_TIMERS"]
     assert "build profile before-5.0" in facts
