@@ -10,6 +10,7 @@ import os
 import shlex
 import signal
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NoReturn
 
@@ -51,6 +52,10 @@ Prereq = Annotated[
 ]
 Every = Annotated[bool, typer.Option("--all", help="Tests of every sample type, not only of those in the series.")]
 
+Coverage = Annotated[
+    bool, typer.Option("--coverage", help="Measure which added lines the tests run (one more build and boot).")
+]
+
 
 def main() -> NoReturn:
     """Run the command line and exit."""
@@ -87,6 +92,10 @@ def review(
     as_json: AsJson = False,
     quiet: Quiet = False,
     every: Every = False,
+    coverage: Coverage = False,
+    allow_fuzz: Annotated[
+        bool, typer.Option("--allow-fuzz", help="Let a patch apply where its context differs; the report says so.")
+    ] = False,
     fragment: Annotated[
         list[str] | None, typer.Option("--kconfig", metavar="NAME", help="Fragments instead of the default ones.")
     ] = None,
@@ -106,6 +115,8 @@ def review(
         fragments=tuple(fragment or ()),
         out=out,
         every=every,
+        coverage=coverage,
+        allow_fuzz=allow_fuzz,
         boot_timeout_s=boot_timeout,
         command=_typed(),
     )
@@ -113,12 +124,13 @@ def review(
 
 
 @app.command()
-def demo(out: Out = None, as_json: AsJson = False, quiet: Quiet = False) -> None:
+def demo(out: Out = None, as_json: AsJson = False, quiet: Quiet = False, coverage: Coverage = False) -> None:
     """Review the packaged build-id series on the Debian kernel that it applies to."""
     from reviewbot.demo import demo_request  # noqa: PLC0415
 
     cache = _cache()
     request = demo_request(cache, out=out, command=_typed(), on_note=_note(quiet))
+    request = replace(request, coverage=coverage)
     _review(request, cache, as_json=as_json, quiet=quiet)
 
 

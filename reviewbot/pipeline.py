@@ -18,6 +18,7 @@ from reviewbot.errors import UsageError
 from reviewbot.model import (
     ApplyResult,
     ApplyState,
+    Outcome,
     Report,
     Series,
     Status,
@@ -31,24 +32,31 @@ from reviewbot.stages.boot import boot
 from reviewbot.stages.build import build
 from reviewbot.stages.check import check
 from reviewbot.stages.configure import DEFAULT_FRAGMENTS, configure, load_fragments
+from reviewbot.stages.coverage import CoverageBench, coverage
 from reviewbot.stages.intake import intake
 from reviewbot.stages.selftest import Bench, selftest, write_selftests
+from reviewbot.tools.gcov import FRAGMENT as GCOV
+from reviewbot.tools.git import git_bytes
 from reviewbot.tools.guest import prepare_root
 from reviewbot.tools.kernel import Builder, Kernels
 from reviewbot.tools.make import Compiler, Make, compiler
+from reviewbot.tools.profiles import choose_profile
 from reviewbot.tools.tree import Tree, get_tree, source_lock, worktree
 from reviewbot.tools.vng import QEMU, Machine, has_kvm
 
 if TYPE_CHECKING:
     from datetime import datetime
 
+    from reviewbot.parse.coverage import AddedLine
     from reviewbot.progress import Progress
     from reviewbot.request import Request
     from reviewbot.stages.configure import Fragments
     from reviewbot.tools.cache import Cache
+    from reviewbot.tools.profiles import Profile
 
 T = TypeVar("T")
 STAGES = ("intake", "base", "apply", "check", "configure", "build", "boot", "selftest")
+ON_REQUEST = "coverage"
 
 
 class _Stop(Exception):  # noqa: N818 - control flow of this module, not an error
@@ -80,7 +88,8 @@ def review(request: Request, cache: Cache, progress: Progress) -> tuple[Report, 
     try:
         _after_base(run, tree, prerequisites, fragments)
     except _Stop as stop:
-        run.skip_rest(STAGES, str(stop), required=stop.required)
+        names = (*STAGES, ON_REQUEST) if request.coverage else STAGES
+        run.skip_rest(names, str(stop), optional=(ON_REQUEST,) if stop.required else names)
     except KeyboardInterrupt:
         return run.save(stopped_by="Ctrl-C"), run.out
     except BaseException:
@@ -120,7 +129,15 @@ def _after_base(run: Run, tree: Tree, prerequisites: list[Series], fragments: Fr
     with source_lock(run.cache, tree.name):
         run.applied = run.stage(
             "apply",
-            lambda: apply(tree.repo, base, series, prerequisites, scratch=scratch, log=run.out / "apply.log"),
+            lambda: apply(
+                tree.repo,
+                base,
+                series,
+                prerequisites,
+                scratch=scratch,
+                log=run.out / "apply.log",
+                allow_fuzz=run.request.allow_fuzz,
+            ),
         )
         applied = _must(run.applied, "the series was not applied")
         run.save()
@@ -169,8 +186,11 @@ def _is_text(name: str) -> bool:
 def _build_and_test(run: Run, tree: Tree, series: Series, applied: ApplyResult, fragments: Fragments) -> None:
     tools = compiler()
     run.machine += [("compiler", tools.version), ("linker", tools.linker), ("ccache", tools.ccache or "no")]
-    builder = _builder(run, tree, tools, fragments)
-    run.stage("configure", lambda: configure(builder, applied.base_commit, fragments, run.out))
+    makefile = git_bytes(tree.repo, "show", f"{applied.base_commit}:Makefile").decode("utf-8", "replace")
+    profile = choose_profile(makefile)
+    fragments = replace(fragments, wanted=(*fragments.wanted, *profile.wanted))
+    builder = _builder(run, tree, _profiled(tools, profile), fragments, profile=profile)
+    run.stage("configure", lambda: configure(builder, applied.base_commit, fragments, run.out, profile=profile))
     if run.stages[-1].status is not Status.PASS:
         msg = "not run: configure did not finish"
         raise _Stop(msg)
@@ -201,22 +221,79 @@ def _build_and_test(run: Run, tree: Tree, series: Series, applied: ApplyResult, 
             every=run.request.every,
         ),
     )
+    if run.request.coverage:
+        run.stage(
+            "coverage",
+            lambda: _coverage(
+                run,
+                tree,
+                builder=builder,
+                machine=machine,
+                job=job,
+                applied=applied,
+                fragments=fragments,
+                profile=profile,
+            ),
+        )
 
 
-def _builder(run: Run, tree: Tree, tools: Compiler, fragments: Fragments) -> Builder:
+def _coverage(
+    run: Run,
+    tree: Tree,
+    *,
+    builder: Builder,
+    machine: Machine,
+    job: Path,
+    applied: ApplyResult,
+    fragments: Fragments,
+    profile: Profile,
+) -> Outcome[tuple[AddedLine, ...]]:
+    counting = load_fragments((*(n for n in fragments.names if n != GCOV), GCOV))
+    counting = replace(counting, wanted=(*counting.wanted, *profile.wanted))
+    bench = CoverageBench(
+        machine=machine,
+        builder=_builder(
+            run, tree, builder.make.compiler, counting, profile=profile, log="coverage/build.log", stage="coverage"
+        ),
+        seed=builder.make.build,
+        wanted=counting.wanted,
+        programs=job / "programs",
+        job=job,
+        run_dir=run.out,
+        note=lambda t: run.progress.note("coverage", t),
+    )
+    return coverage(bench, applied, repo=tree.repo)
+
+
+def _builder(
+    run: Run,
+    tree: Tree,
+    tools: Compiler,
+    fragments: Fragments,
+    *,
+    profile: Profile,
+    log: str = "build.log",
+    stage: str = "build",
+) -> Builder:
     key = f"{fragments.key}-{tools.key}"
     make = Make(
         source=worktree(run.cache, tree),
         build=run.cache.dir("builds", tree.name, key),
         compiler=tools,
         ccache_dir=run.cache.dir("ccache"),
-        log=run.out / "build.log",
+        log=run.out / log,
+        extra=profile.make,
     )
     return Builder(
         make=make,
         store=run.cache.dir("artefacts", tree.name, key),
-        on_progress=lambda text: run.progress.note("build", text),
+        on_progress=lambda text: run.progress.note(stage, text),
+        headers=profile.headers,
     )
+
+
+def _profiled(tools: Compiler, profile: Profile) -> Compiler:
+    return replace(tools, path=f"{tools.path} {profile.cc_flags}") if profile.cc_flags else tools
 
 
 def _must(value: T | None, reason: str) -> T:

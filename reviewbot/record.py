@@ -103,12 +103,12 @@ class Run:
         self.save()
         return outcome.value
 
-    def skip_rest(self, names: tuple[str, ...], reason: str, *, required: bool = True) -> None:
-        """Give each stage that did not come to its turn a SKIP that says why; required: the answer lacks it."""
+    def skip_rest(self, names: tuple[str, ...], reason: str, *, optional: tuple[str, ...] = ()) -> None:
+        """Give each stage that did not come to its turn a SKIP that says why; the answer lacks those not optional."""
         there = {s.stage for s in self.stages}
         for name in names:
             if name not in there:
-                result = StageResult(stage=name, status=Status.SKIP, summary=reason, required=required)
+                result = StageResult(stage=name, status=Status.SKIP, summary=reason, required=name not in optional)
                 self.progress.finish(result)
                 self.stages.append(result)
 

@@ -14,7 +14,8 @@ class Request:
     """One review. source is a path, or "-" for stdin (then stdin holds its bytes).
 
     out is the directory of this run (made when needed); None puts it below reports/. every asks for the tests of
-    every sample type. stages ends the run after the named stage when it is not empty. command is what the user typed.
+    every sample type. allow_fuzz lets a patch apply with less context; the report says so. coverage measures which
+    added lines the tests run. command is what the user typed.
     """
 
     source: str
@@ -26,5 +27,6 @@ class Request:
     out: Path | None = None
     every: bool = False
     coverage: bool = False
+    allow_fuzz: bool = False
     boot_timeout_s: float = 600
     command: str = ""

@@ -14,16 +14,18 @@ from typing import TYPE_CHECKING
 
 from reviewbot.errors import UsageError
 from reviewbot.model import Blame, Finding, Log, Origin, Outcome, StageResult, Status
-from reviewbot.parse.kconfig import Missing, Wanted, missing, parse_config, parse_fragment
+from reviewbot.parse.kconfig import Missing, Wanted, parse_config, parse_fragment
 from reviewbot.parse.kconfig_tree import read_tree, why_not
 from reviewbot.resources import data_dir
+from reviewbot.tools.profiles import Profile
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from reviewbot.tools.kernel import Builder
+    from reviewbot.tools.kernel import Builder, Configured
 
 DEFAULT_FRAGMENTS = ("boot", "perf", "bpf", "tracing")
+_NO_PROFILE = Profile()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,14 +59,17 @@ def load_fragments(names: Sequence[str]) -> Fragments:
     return Fragments(names=tuple(names), wanted=tuple(wanted.values()))
 
 
-def configure(builder: Builder, base: str, fragments: Fragments, run_dir: Path) -> Outcome[Path]:
-    """Check base out, write its .config from the fragments and read it back; the value is the .config's path."""
+def configure(
+    builder: Builder, base: str, fragments: Fragments, run_dir: Path, *, profile: Profile = _NO_PROFILE
+) -> Outcome[Path]:
+    """Check base out, write its .config from the fragments and read it back; the value is the .config's path.
+
+    profile is the one that builder was made with; the report names it.
+    """
     make = builder.make
     builder.checkout(base)
-    merged = make.build / "reviewbot.config"
-    merged.write_text("".join(f"CONFIG_{w.symbol}={w.value}\n" for w in fragments.wanted))
-    dot_config = make.build / ".config"
-    done = make(f"KCONFIG_ALLCONFIG={merged}", "allnoconfig", timeout_s=900)
+    configured = builder.configure(fragments.wanted)
+    done = configured.done
     log = Log(title="configure", path=str(make.log.relative_to(run_dir)))
     if not done.ok:
         result = StageResult(
@@ -76,14 +81,15 @@ def configure(builder: Builder, base: str, fragments: Fragments, run_dir: Path) 
             logs=(log,),
         )
         return Outcome(result=result)
-    text = dot_config.read_text()
-    lost = missing(fragments.wanted, parse_config(text))
+    text, lost = configured.text, configured.lost
     findings = _lost_symbols(lost, make.source, text)
     count = sum(1 for value in parse_config(text).values() if value in ("y", "m"))
     facts = (
         ("fragments", " ".join(fragments.names)),
         ("symbols set", str(count)),
         ("symbols asked for", str(len(fragments.wanted))),
+        *profile.facts,
+        *configured.unknown,
     )
     result = StageResult(
         stage="configure",
@@ -91,14 +97,23 @@ def configure(builder: Builder, base: str, fragments: Fragments, run_dir: Path) 
         summary=(
             "not in the final .config: " + ", ".join(m.wanted.symbol for m in lost)
             if lost
-            else f"{' + '.join(fragments.names)}: all {len(fragments.wanted)} wanted symbols are in the final .config"
+            else _summary(fragments, configured, profile)
         ),
         findings=findings,
         facts=facts,
         commands=(done.command,),
         logs=(log,),
     )
-    return Outcome(result=result, value=None if lost else dot_config)
+    return Outcome(result=result, value=None if lost else configured.path)
+
+
+def _summary(fragments: Fragments, configured: Configured, profile: Profile) -> str:
+    count = len(fragments.wanted)
+    text = f"{' + '.join(fragments.names)}: all {count} wanted symbols are in the final .config"
+    if configured.unknown:
+        text = text.replace(f"all {count}", f"{count - len(configured.unknown)} of {count}")
+        text += f", {len(configured.unknown)} are not known to this tree"
+    return text + (f"; build profile {', '.join(profile.names)}" if profile.names else "")
 
 
 def _lost_symbols(lost: Sequence[Missing], source: Path, config_text: str) -> tuple[Finding, ...]:

@@ -154,6 +154,15 @@ def test_a_symbol_that_does_not_stick(bench: Bench) -> None:
     assert "ABSENT" in found[0].title
 
 
+def test_coverage_is_a_stage_when_it_is_asked_for(bench: Bench) -> None:
+    commit(bench.repo, {"lib/one.c": GOOD}, "lib: say it longer")
+    text = patch_of(bench.repo, bench.base)
+    report, _, _ = bench.review(text, coverage=True)
+    assert report.stages[-1].stage == "coverage"
+    assert (report.stages[-1].status, report.stages[-1].required) == (Status.SKIP, False)
+    assert [s.stage for s in bench.review(text)[0].stages if s.stage == "coverage"] == []
+
+
 def test_what_does_not_apply_is_no_fail(bench: Bench) -> None:
     commit(bench.repo, {"lib/one.c": GOOD}, "lib: say it longer")
     text = patch_of(bench.repo, bench.base).replace("return 1;", "return 7;")

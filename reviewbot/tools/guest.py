@@ -143,12 +143,19 @@ def write_share(share: Path, *, nonce: str, tests: tuple[GuestTest, ...] = (), a
 
 
 def read_result(share: Path, name: str) -> str | None:
+    """Return what the guest wrote to out/NAME as text: at most RESULT_LIMIT_BYTES, never through a link; or None."""
+    data = read_result_bytes(share, name)
+    return None if data is None else data.decode("utf-8", "replace")
+
+
+def read_result_bytes(share: Path, name: str) -> bytes | None:
     """Return what the guest wrote to out/NAME: at most RESULT_LIMIT_BYTES, never through a link; None when absent."""
     try:
         fd = os.open(share / "out" / name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
         return None
+    if not stat.S_ISREG(os.fstat(fd).st_mode):
+        os.close(fd)
+        return None
     with os.fdopen(fd, "rb") as file:
-        if not stat.S_ISREG(os.fstat(fd).st_mode):
-            return None
-        return file.read(RESULT_LIMIT_BYTES).decode("utf-8", "replace")
+        return file.read(RESULT_LIMIT_BYTES)

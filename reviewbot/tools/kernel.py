@@ -11,16 +11,19 @@ import json
 import re
 import shutil
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from reviewbot.parse.diagnostics import Diagnostic, parse_build
-from reviewbot.tools.git import must
+from reviewbot.parse.kconfig import missing, parse_config
+from reviewbot.tools.git import git, must
+from reviewbot.tools.profiles import StandIn, stand_ins
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
+    from reviewbot.parse.kconfig import Missing, Wanted
     from reviewbot.run import Completed
     from reviewbot.tools.make import Make
 
@@ -66,12 +69,30 @@ class Attempt:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Configured:
+    """A configuration that was made: the .config, its text (empty when make failed), and the symbols that it lost.
+
+    unknown are (symbol, what was done) of symbols that the tree does not know.
+    """
+
+    done: Completed
+    path: Path
+    text: str
+    lost: tuple[Missing, ...]
+    unknown: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Builder:
-    """Builds commits of one tree with one configuration; the caller holds the locks of source and build directory."""
+    """Builds commits of one tree with one configuration; the caller holds the locks of source and build directory.
+
+    headers is the make target that exports UAPI headers to usr/include.
+    """
 
     make: Make
     store: Path
     on_progress: Callable[[str], None]
+    headers: str = "headers"
 
     def cached(self, commit: str) -> Kernel | None:
         """Return what an earlier build kept of the commit, or None."""
@@ -91,7 +112,7 @@ class Builder:
         counter = _Counter(self.on_progress)
         before = self.make.log.stat().st_size if self.make.log.exists() else 0
         self.make("olddefconfig", timeout_s=900)
-        done = self.make("bzImage", "headers", on_output=counter.feed)
+        done = self.make("bzImage", self.headers, on_output=counter.feed)
         with self.make.log.open("rb") as file:
             file.seek(before)
             output = file.read().decode("utf-8", "replace")
@@ -102,6 +123,36 @@ class Builder:
         return Attempt(
             kernel=kernel, done=done, diagnostics=diagnostics, output=output, duration_s=spent, problem=log.infra
         )
+
+    def configure(self, wanted: Sequence[Wanted]) -> Configured:
+        """Write the .config that the wanted symbols give over allnoconfig, and read them back.
+
+        A symbol that the tree does not know gives way to its stand-in (see tools/profiles.py). A failing make is data.
+        """
+        result = self._configure(wanted)
+        known = stand_ins()
+        unknown = [m.wanted for m in result.lost if m.wanted.symbol in known and not self._defines(m.wanted.symbol)]
+        if not unknown:
+            return result
+        asked = [w for w in wanted if w not in unknown]
+        asked += [replace(w, symbol=name) for w in unknown if (name := known[w.symbol].instead)]
+        notes = tuple(
+            (f"CONFIG_{w.symbol}", f"not in this tree, {_in_place(known[w.symbol])}: {known[w.symbol].reason}")
+            for w in unknown
+        )
+        return replace(self._configure(asked), unknown=notes)
+
+    def _configure(self, wanted: Sequence[Wanted]) -> Configured:
+        merged = self.make.build / "reviewbot.config"
+        merged.write_text("".join(f"CONFIG_{w.symbol}={w.value}\n" for w in wanted))
+        done = self.make(f"KCONFIG_ALLCONFIG={merged}", "allnoconfig", timeout_s=900)
+        path = self.make.build / ".config"
+        text = path.read_text() if done.ok else ""
+        return Configured(done=done, path=path, text=text, lost=missing(wanted, parse_config(text)) if done.ok else ())
+
+    def _defines(self, symbol: str) -> bool:
+        pattern = rf"^[[:space:]]*(menu)?config[[:space:]]+{symbol}[[:space:]]*$"
+        return git(self.make.source, "grep", "--quiet", "-E", pattern, "HEAD", "--", "*Kconfig*").ok
 
     def checkout(self, commit: str) -> None:
         """Put the commit into the source work tree; only files that differ get a new time stamp."""
@@ -136,6 +187,10 @@ class Builder:
         shutil.rmtree(place, ignore_errors=True)
         work.rename(place)
         return _kernel(place, commit, facts, objects=objects, cached=False)
+
+
+def _in_place(stand_in: StandIn) -> str:
+    return f"CONFIG_{stand_in.instead} is set in its place" if stand_in.instead else "dropped"
 
 
 class _Counter:
