@@ -30,6 +30,7 @@ bzImage: $(addprefix $(O)/,$(OBJS))
 $(O)/%.o: %.c include/mini.h
 	@mkdir -p $(dir $@)
 	@echo '  CC      $*.o'
+	@echo 'deps := $(abspath $<) include/mini.h' > $(dir $@).$(notdir $@).cmd
 	@$(CC) -Wall -Iinclude -c -o $@ $<
 headers:
 	@mkdir -p $(O)/usr/include && cp -r include/uapi/. $(O)/usr/include/

@@ -113,6 +113,17 @@ def test_a_warning_of_an_object_that_was_not_compiled_again_is_not_new(bench: Be
     assert "from the cache" in str(next(s for s in report.stages if s.stage == "build").facts)
 
 
+def test_a_warning_in_a_header_is_not_blamed_on_the_next_series(bench: Bench) -> None:
+    header = FILES["include/mini.h"]
+    commit(bench.repo, {"include/mini.h": header + "static int helper(void) { return 1; }\n"}, "mini: an unused helper")
+    report, _, _ = bench.review(patch_of(bench.repo, bench.base))
+    assert stage(report, "build") is Status.WARN
+    must(bench.repo, "reset", "--quiet", "--hard", bench.base)
+    commit(bench.repo, {"include/mini.h": "/* mini */\n" + header}, "mini: a comment")
+    report, _, _ = bench.review(patch_of(bench.repo, bench.base))
+    assert stage(report, "build") is Status.PASS
+
+
 def test_a_series_that_breaks_and_repairs(bench: Bench) -> None:
     commit(bench.repo, {"lib/one.c": FILES["lib/one.c"].replace("return 1;", "return 1")}, "lib: break it")
     commit(bench.repo, {"lib/one.c": GOOD}, "lib: repair it")

@@ -167,11 +167,24 @@ class Builder:
             old = [Diagnostic(**entry) for entry in json.loads(path.read_text())]
         except (OSError, ValueError, TypeError):
             old = []
-        fresh = set(found)
-        kept = [d for d in old if d.file.rsplit(".", 1)[0] not in compiled and d.kind == "warning" and d not in fresh]
+        told_again = self._compiled_from({d.file for d in old}, compiled)
+        kept = [d for d in old if d.kind == "warning" and d.file not in told_again]
         result = (*kept, *found)
         path.write_text(json.dumps([_as_dict(d) for d in result]))
         return result
+
+    def _compiled_from(self, files: set[str], compiled: set[str]) -> set[str]:
+        """Return those files that an object of this build was compiled from; kbuild's .cmd files name them."""
+        found = {name for name in files if name.rsplit(".", 1)[0] in compiled}
+        for stem in compiled if files - found else ():
+            folder, _, name = stem.rpartition("/")
+            try:
+                text = (self.make.build / folder / f".{name}.o.cmd").read_text(errors="replace")
+            except OSError:
+                continue
+            words = {word.removeprefix(f"{self.make.source}/") for word in text.split()}
+            found |= files & words
+        return found
 
     def _keep(self, commit: str, diagnostics: tuple[Diagnostic, ...], objects: int) -> Kernel:
         place, work = self.store / commit, self.store / f"{commit}.new"
