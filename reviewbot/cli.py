@@ -59,8 +59,8 @@ Coverage = Annotated[
 
 def main() -> NoReturn:
     """Run the command line and exit."""
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
-    signal.signal(signal.SIGHUP, signal.default_int_handler)
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, _stop)
     try:
         status = app(standalone_mode=False)
     except (typer.Abort, KeyboardInterrupt):
@@ -75,6 +75,11 @@ def main() -> NoReturn:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or the interpreter complains when it flushes
         sys.exit(EXIT_INCONCLUSIVE)
     sys.exit(status if isinstance(status, int) else 0)
+
+
+def _stop(number: int, _frame: object) -> NoReturn:
+    # Whatever ends a run from outside takes the way of Ctrl-C, which leaves a report and no process.
+    raise KeyboardInterrupt(signal.Signals(number).name)
 
 
 def _die(text: str, status: int) -> NoReturn:

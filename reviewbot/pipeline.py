@@ -90,8 +90,8 @@ def review(request: Request, cache: Cache, progress: Progress) -> tuple[Report, 
     except _Stop as stop:
         names = (*STAGES, ON_REQUEST) if request.coverage else STAGES
         run.skip_rest(names, str(stop), optional=(ON_REQUEST,) if stop.required else names)
-    except KeyboardInterrupt:
-        return run.save(stopped_by="Ctrl-C"), run.out
+    except KeyboardInterrupt as stop:
+        return run.save(stopped_by=str(stop) or "SIGINT"), run.out
     except BaseException:
         run.save(stopped_by="a bug in reviewbot")
         raise
@@ -126,7 +126,8 @@ def _after_base(run: Run, tree: Tree, prerequisites: list[Series], fragments: Fr
         raise _Stop(msg)
     scratch = run.cache.dir("scratch", f"{run.stamp:%Y%m%d-%H%M%S}-{os.getpid()}")
     run.machine += _machine()
-    with source_lock(run.cache, tree.name):
+    waiting = f"waiting for another review of {tree.name} to end"
+    with source_lock(run.cache, tree.name, on_wait=lambda: run.progress.message(waiting)):
         run.applied = run.stage(
             "apply",
             lambda: apply(

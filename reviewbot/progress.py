@@ -87,6 +87,11 @@ class Progress:
         about = f" (about {duration(estimate_s)})" if estimate_s else ""
         self._say(f"{stage}: started{about}")
 
+    def message(self, text: str) -> None:
+        """Show one line that belongs to no stage."""
+        if not self._quiet:
+            self._console.print(Text(one_line(text, 1000)), soft_wrap=True)
+
     def note(self, stage: str, text: str) -> None:
         """Show what a running stage is at: ``1,203 of 1,500 objects``."""
         row = self._running(stage)

@@ -83,6 +83,12 @@ class Run:
         started = time.monotonic()
         try:
             outcome = work()
+        except KeyboardInterrupt as stop:
+            spent = time.monotonic() - started
+            summary = f"stopped by {str(stop) or 'SIGINT'} after {spent:.0f} s"
+            self.stages.append(StageResult(stage=name, status=Status.ERROR, summary=summary, duration_s=spent))
+            self.progress.finish(self.stages[-1])
+            raise
         except InfraError as error:
             outcome = _machine_failed(name, str(error))
         except OSError as error:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from reviewbot.model import Blame, Finding, Origin, Status
-from reviewbot.parse.dmesg import Splat, new_splats, parse_console
+from reviewbot.parse.dmesg import Splat, new_splats, parse_console, result_like_lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -42,6 +42,23 @@ def splat_finding(splat: Splat, origin: Origin) -> Finding:
         function=splat.function,
         line=splat.line,
         excerpt=splat.excerpt,
+    )
+
+
+def imitations(base_console: str, patched_console: str) -> tuple[Finding, ...]:
+    """Return a finding when only patched's kernel log prints what looks like test results; they are never counted."""
+    seen = set(result_like_lines(base_console))
+    new = [line for line in result_like_lines(patched_console) if line not in seen]
+    if not new:
+        return ()
+    return (
+        Finding(
+            title="the kernel log prints lines that look like test results; none of them was counted",
+            severity=Status.WARN,
+            origin=Origin.INTRODUCED,
+            excerpt="\n".join(new[:TAIL_LINES]),
+            rule="results come from the guest's share alone",
+        ),
     )
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from reviewbot.model import Finding, Log, Outcome, StageResult, Status
-from reviewbot.splats import splat_findings, tail
+from reviewbot.splats import imitations, splat_findings, tail
 from reviewbot.tools.vng import Boot, Ending, Machine
 
 if TYPE_CHECKING:
@@ -42,7 +42,10 @@ def boot(machine: Machine, base: Kernel, patched: Kernel, job: Path, run_dir: Pa
         Log(title=f"console of {name}", path=f"console-{name}.log", size_bytes=len(b.console.encode()))
         for name, b in zip(("base", "patched"), boots, strict=False)
     )
-    findings = splat_findings([boots[0].console], [boots[-1].console]) if len(boots) == len(kernels) else ()
+    findings: tuple[Finding, ...] = ()
+    if len(boots) == len(kernels):
+        consoles = boots[0].console, boots[-1].console
+        findings = (*splat_findings([consoles[0]], [consoles[1]]), *imitations(*consoles))
     status, summary = _judge(boots, findings, len(kernels))
     result = StageResult(
         stage="boot",
@@ -69,9 +72,10 @@ def _judge(boots: list[Boot], findings: tuple[Finding, ...], wanted: int) -> tup
         return Status.ERROR, f"base is broken: it {_SAYS[last.ending]}" + (f": {last.detail}" if last.detail else "")
     if last.ending is not Ending.FINISHED:
         return Status.FAIL, f"patched {_SAYS[last.ending]}" + (f": {last.detail}" if last.detail else "")
-    new = [f for f in findings if f.counts]
+    new = sorted((f for f in findings if f.counts), key=lambda f: f.severity is not Status.FAIL)
     if new:
-        return Status.FAIL, f"patched boots, but its console has: {new[0].title}"
+        status = Status.FAIL if new[0].severity is Status.FAIL else Status.WARN
+        return status, f"patched boots, but its console has: {new[0].title}"
     if wanted == 1:
         return Status.PASS, f"base boots ({last.duration_s:.1f} s)"
     return (

@@ -254,8 +254,10 @@ def test_ctrl_c_leaves_a_report_and_no_process(bench: Bench) -> None:
     assert not _running("sleep 321")
     saved = json.loads(results.read_text())
     assert saved["verdict"] == "inconclusive"
-    assert saved["run"]["stopped_by"] == "Ctrl-C"
-    assert [s["stage"] for s in saved["stages"]][-1] in ("configure", "build")
+    assert saved["run"]["stopped_by"] == "SIGINT"
+    last = saved["stages"][-1]
+    assert (last["stage"], last["status"]) == ("build", "error")
+    assert last["summary"].startswith("stopped by SIGINT")
 
 
 def _running(words: str) -> bool:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from reviewbot.errors import InfraError, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 
 def default_root() -> Path:
@@ -63,13 +63,20 @@ class Cache:
         return self.dir("artefacts")
 
     @contextlib.contextmanager
-    def lock(self, name: str, *, wait: bool = True) -> Iterator[None]:
-        """Hold the lock called name; other processes wait, or get UsageError at once when wait is False."""
+    def lock(self, name: str, *, wait: bool = True, on_wait: Callable[[], None] | None = None) -> Iterator[None]:
+        """Hold the lock called name; other processes wait, or get UsageError at once when wait is False.
+
+        on_wait is called once before waiting for another process.
+        """
         path = self.dir("locks") / f"{name.replace('/', '-')}.lock"
         with path.open("w") as file:
             try:
-                fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError as error:
-                msg = f"{name} is in use by another reviewbot"
-                raise UsageError(msg) from error
+                if not wait:
+                    msg = f"{name} is in use by another reviewbot"
+                    raise UsageError(msg) from error
+                if on_wait is not None:
+                    on_wait()
+                fcntl.flock(file, fcntl.LOCK_EX)
             yield

@@ -180,9 +180,11 @@ def remove_tree(cache: Cache, name: str) -> None:
             shutil.rmtree(path, ignore_errors=True)
 
 
-def source_lock(cache: Cache, name: str, *, wait: bool = True) -> contextlib.AbstractContextManager[None]:
+def source_lock(
+    cache: Cache, name: str, *, wait: bool = True, on_wait: Callable[[], None] | None = None
+) -> contextlib.AbstractContextManager[None]:
     """Return the lock that a review holds while it uses the work tree of the tree called name (see Cache.lock)."""
-    return cache.lock(f"source-{name}", wait=wait)
+    return cache.lock(f"source-{name}", wait=wait, on_wait=on_wait)
 
 
 def worktree(cache: Cache, tree: Tree) -> Path:
