@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 import typer
 
 from reviewbot.errors import InfraError, UsageError
-from reviewbot.report.clean import one_line
+from reviewbot.report.clean import one_line, visible
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -49,6 +49,12 @@ Base = Annotated[str, typer.Option("--base", metavar="REV", help="Test on this r
 Prereq = Annotated[
     list[str] | None,
     typer.Option("--prereq", metavar="FILE", help="A series to apply first; repeat for more, in order."),
+]
+Inbox = Annotated[
+    Path | None,
+    typer.Option(
+        "--inbox", metavar="PATH", help="A public-inbox archive: message ids and prerequisites are found there."
+    ),
 ]
 Every = Annotated[bool, typer.Option("--all", help="Tests of every sample type, not only of those in the series.")]
 
@@ -98,6 +104,7 @@ def review(
     quiet: Quiet = False,
     every: Every = False,
     coverage: Coverage = False,
+    inbox: Inbox = None,
     allow_fuzz: Annotated[
         bool, typer.Option("--allow-fuzz", help="Let a patch apply where its context differs; the report says so.")
     ] = False,
@@ -114,7 +121,7 @@ def review(
     request = Request(
         source=series,
         tree=tree,
-        stdin=sys.stdin.buffer.read() if series == "-" else None,
+        stdin=_stdin(series),
         base=base,
         prerequisites=tuple(prereq or ()),
         fragments=tuple(fragment or ()),
@@ -122,10 +129,56 @@ def review(
         every=every,
         coverage=coverage,
         allow_fuzz=allow_fuzz,
+        inbox=inbox,
         boot_timeout_s=boot_timeout,
         command=_typed(),
     )
     _review(request, _cache(), as_json=as_json, quiet=quiet)
+
+
+@app.command()
+def intake(
+    source: Annotated[
+        str, typer.Argument(metavar="SOURCE", help="mail in any form, a message id or URL, BASE..HEAD, or -")
+    ],
+    tree: Annotated[str, typer.Option("--tree", metavar="NAME", help="The tree that BASE..HEAD is read from.")] = "",
+    inbox: Inbox = None,
+    as_json: AsJson = False,
+) -> None:
+    """Print what is understood of a series, and apply nothing."""
+    from reviewbot.report.intake import render_intake  # noqa: PLC0415
+    from reviewbot.stages.intake import intake as read  # noqa: PLC0415
+    from reviewbot.tools.tree import get_tree  # noqa: PLC0415
+
+    repo = get_tree(_cache(), tree).repo if tree else None
+    outcome = read(source, stdin=_stdin(source), repo=repo, inbox=inbox)
+    if as_json:
+        sys.stdout.write(render_intake(outcome))
+    else:
+        print(one_line(outcome.result.summary))
+        for patch in outcome.value.patches if outcome.value else ():
+            print(f"  {patch.number or 1}/{patch.total or 1} {one_line(patch.subject)}")
+        for name, value in outcome.result.facts:
+            print(f"  {one_line(name)}: {one_line(value)}")
+    raise typer.Exit(0 if outcome.value else EXIT_INCONCLUSIVE)
+
+
+@app.command("diff-versions")
+def versions(
+    old: Annotated[str, typer.Argument(metavar="OLD")],
+    new: Annotated[str, typer.Argument(metavar="NEW")],
+    tree: Annotated[str, typer.Option("--tree", metavar="NAME", help="Adds git range-diff, where both apply.")] = "",
+    base: Base = "",
+) -> None:
+    """Compare two revisions of a series patch by patch."""
+    from reviewbot.pipeline import compare_revisions  # noqa: PLC0415
+
+    result = compare_revisions(old, new, _cache(), tree=tree, base=base)
+    print(one_line(result.summary))
+    for name, value in result.facts:
+        print(f"  {one_line(name)}: {one_line(value)}")
+    if result.excerpt:
+        print("\n" + visible(result.excerpt))
 
 
 @app.command()
@@ -252,7 +305,7 @@ def selftest_generate(
     request = Request(
         source=series,
         tree=tree,
-        stdin=sys.stdin.buffer.read() if series == "-" else None,
+        stdin=_stdin(series),
         base=base,
         prerequisites=tuple(prereq or ()),
         out=directory,
@@ -285,6 +338,10 @@ def report_again(
         msg = f"{results}: {error}"
         raise UsageError(msg) from error
     sys.stdout.write(forms[form](parse_results(text)) + "\n")
+
+
+def _stdin(source: str) -> bytes | None:
+    return sys.stdin.buffer.read() if source == "-" else None
 
 
 def _typed() -> str:

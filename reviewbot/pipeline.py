@@ -21,6 +21,7 @@ from reviewbot.model import (
     Outcome,
     Report,
     Series,
+    StageResult,
     Status,
 )
 from reviewbot.record import Run, Timings
@@ -34,7 +35,9 @@ from reviewbot.stages.check import check
 from reviewbot.stages.configure import DEFAULT_FRAGMENTS, configure, load_fragments
 from reviewbot.stages.coverage import CoverageBench, coverage
 from reviewbot.stages.intake import intake
+from reviewbot.stages.prerequisites import Prerequisites, resolve
 from reviewbot.stages.selftest import Bench, selftest, write_selftests
+from reviewbot.stages.versions import diff_versions
 from reviewbot.tools.gcov import FRAGMENT as GCOV
 from reviewbot.tools.git import git_bytes
 from reviewbot.tools.guest import prepare_root
@@ -75,7 +78,7 @@ def review(request: Request, cache: Cache, progress: Progress) -> tuple[Report, 
     run = Run(request=request, cache=cache, progress=progress, timings=Timings(cache, request.tree))
     tree = get_tree(cache, request.tree)
     fragments = load_fragments(request.fragments or DEFAULT_FRAGMENTS)
-    read = run.timed("intake", lambda: intake(request.source, stdin=request.stdin))
+    read = run.timed("intake", lambda: _intake(request, tree))
     if read.value is None:
         raise UsageError(f"{request.source}: {read.result.summary}")
     series = read.value
@@ -98,10 +101,14 @@ def review(request: Request, cache: Cache, progress: Progress) -> tuple[Report, 
     return run.save(finished=True), run.out
 
 
+def _intake(request: Request, tree: Tree) -> Outcome[Series]:
+    return intake(request.source, stdin=request.stdin, repo=tree.repo, inbox=request.inbox)
+
+
 def _prerequisite(path: str) -> Series:
     outcome = intake(path)
     if outcome.value is None:
-        msg = f"--prereq {path}: {outcome.result.summary}"
+        msg = f"{path}: {outcome.result.summary}"
         raise UsageError(msg)
     return outcome.value
 
@@ -128,16 +135,23 @@ def _after_base(run: Run, tree: Tree, prerequisites: list[Series], fragments: Fr
     run.machine += _machine()
     waiting = f"waiting for another review of {tree.name} to end"
     with source_lock(run.cache, tree.name, on_wait=lambda: run.progress.message(waiting)):
+        found = Prerequisites(series=tuple(prerequisites))
+        if series.prerequisites or prerequisites:
+            look_up = run.stage(
+                "prerequisites", lambda: resolve(tree.repo, base, series, prerequisites, inbox=run.request.inbox)
+            )
+            found = look_up or found
         run.applied = run.stage(
             "apply",
             lambda: apply(
                 tree.repo,
                 base,
                 series,
-                prerequisites,
+                found.series,
                 scratch=scratch,
                 log=run.out / "apply.log",
                 allow_fuzz=run.request.allow_fuzz,
+                unmet=found.unmet,
             ),
         )
         applied = _must(run.applied, "the series was not applied")
@@ -309,7 +323,7 @@ def generate_selftests(request: Request, cache: Cache) -> tuple[str, ...]:
     Raises UsageError when the series does not apply, or has nothing to do with perf sample types.
     """
     tree = get_tree(cache, request.tree)
-    outcome = intake(request.source, stdin=request.stdin)
+    outcome = _intake(request, tree)
     if outcome.value is None:
         msg = f"{request.source}: {outcome.result.summary}"
         raise UsageError(msg)
@@ -327,3 +341,19 @@ def generate_selftests(request: Request, cache: Cache) -> tuple[str, ...]:
         msg = f"{request.source}: {done.result.summary}"
         raise UsageError(msg)
     return write_selftests(tree.repo, applied, series, request.out, every=request.every)
+
+
+def compare_revisions(old: str, new: str, cache: Cache, *, tree: str = "", base: str = "") -> StageResult:
+    """Compare two revisions of a series, given as sources; with a tree, git range-diff is part of the answer.
+
+    Raises UsageError for a source that holds no series.
+    """
+    both = [_prerequisite(source) for source in (old, new)]
+    if not tree:
+        return diff_versions(*both).result
+    known = get_tree(cache, tree)
+    bases = [choose_base(known.repo, known.name, s, rev=base, describe=known.describe).value for s in both]
+    if bases[0] is None or bases[1] is None:
+        return diff_versions(*both).result
+    scratch = cache.dir("scratch", f"versions-{os.getpid()}")
+    return diff_versions(*both, repo=known.repo, bases=(bases[0], bases[1]), scratch=scratch).result
