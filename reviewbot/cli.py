@@ -171,7 +171,7 @@ def versions(
     base: Base = "",
 ) -> None:
     """Compare two revisions of a series patch by patch."""
-    from reviewbot.pipeline import compare_revisions  # noqa: PLC0415
+    from reviewbot.single import compare_revisions  # noqa: PLC0415
 
     result = compare_revisions(old, new, _cache(), tree=tree, base=base)
     print(one_line(result.summary))
@@ -299,8 +299,8 @@ def selftest_generate(
     every: Every = False,
 ) -> None:
     """Write the kselftests for a series' sample types, without building or booting anything."""
-    from reviewbot.pipeline import generate_selftests  # noqa: PLC0415
     from reviewbot.request import Request  # noqa: PLC0415
+    from reviewbot.single import generate_selftests  # noqa: PLC0415
 
     request = Request(
         source=series,

@@ -21,12 +21,12 @@ from reviewbot.model import (
     Outcome,
     Report,
     Series,
-    StageResult,
     Status,
 )
 from reviewbot.record import Run, Timings
 from reviewbot.run import find
 from reviewbot.run import run as run_program
+from reviewbot.single import read_prerequisite, read_request
 from reviewbot.stages.apply import apply
 from reviewbot.stages.base import choose_base
 from reviewbot.stages.boot import boot
@@ -34,10 +34,8 @@ from reviewbot.stages.build import build
 from reviewbot.stages.check import check
 from reviewbot.stages.configure import DEFAULT_FRAGMENTS, configure, load_fragments
 from reviewbot.stages.coverage import CoverageBench, coverage
-from reviewbot.stages.intake import intake
 from reviewbot.stages.prerequisites import Prerequisites, resolve
-from reviewbot.stages.selftest import Bench, selftest, write_selftests
-from reviewbot.stages.versions import diff_versions
+from reviewbot.stages.selftest import Bench, selftest
 from reviewbot.tools.gcov import FRAGMENT as GCOV
 from reviewbot.tools.git import git_bytes
 from reviewbot.tools.guest import prepare_root
@@ -60,6 +58,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 STAGES = ("intake", "base", "apply", "check", "configure", "build", "boot", "selftest")
 ON_REQUEST = "coverage"
+KEEP_DAYS = 7  # of shares and diffs that the commands in a report name
 
 
 class _Stop(Exception):  # noqa: N818 - control flow of this module, not an error
@@ -75,14 +74,16 @@ def review(request: Request, cache: Cache, progress: Progress) -> tuple[Report, 
 
     Raises UsageError, before anything is written, when the request cannot be used.
     """
+    for name in ("jobs", "scratch"):
+        cache.prune(name, KEEP_DAYS)
     run = Run(request=request, cache=cache, progress=progress, timings=Timings(cache, request.tree))
     tree = get_tree(cache, request.tree)
     fragments = load_fragments(request.fragments or DEFAULT_FRAGMENTS)
-    read = run.timed("intake", lambda: _intake(request, tree))
+    read = run.timed("intake", lambda: read_request(request, tree))
     if read.value is None:
         raise UsageError(f"{request.source}: {read.result.summary}")
     series = read.value
-    prerequisites = [_prerequisite(path) for path in request.prerequisites]
+    prerequisites = [read_prerequisite(path) for path in request.prerequisites]
     chosen = run.timed(
         "base", lambda: choose_base(tree.repo, tree.name, series, rev=request.base, describe=tree.describe)
     )
@@ -99,18 +100,6 @@ def review(request: Request, cache: Cache, progress: Progress) -> tuple[Report, 
         run.save(stopped_by="a bug in reviewbot")
         raise
     return run.save(finished=True), run.out
-
-
-def _intake(request: Request, tree: Tree) -> Outcome[Series]:
-    return intake(request.source, stdin=request.stdin, repo=tree.repo, inbox=request.inbox)
-
-
-def _prerequisite(path: str) -> Series:
-    outcome = intake(path)
-    if outcome.value is None:
-        msg = f"{path}: {outcome.result.summary}"
-        raise UsageError(msg)
-    return outcome.value
 
 
 def _run_dir(request: Request, series: Series, stamp: datetime) -> Path:
@@ -315,45 +304,3 @@ def _must(value: T | None, reason: str) -> T:
     if value is None:
         raise _Stop(reason)
     return value
-
-
-def generate_selftests(request: Request, cache: Cache) -> tuple[str, ...]:
-    """Write the kselftest directory for the request's series into request.out; return the names of its programs.
-
-    Raises UsageError when the series does not apply, or has nothing to do with perf sample types.
-    """
-    tree = get_tree(cache, request.tree)
-    outcome = _intake(request, tree)
-    if outcome.value is None:
-        msg = f"{request.source}: {outcome.result.summary}"
-        raise UsageError(msg)
-    series, prerequisites = outcome.value, [_prerequisite(path) for path in request.prerequisites]
-    base = choose_base(tree.repo, tree.name, series, rev=request.base, describe=tree.describe).value
-    if base is None or request.out is None:
-        msg = f"--tree {tree.name}: has no commit to generate for"
-        raise UsageError(msg)
-    scratch = cache.dir("scratch", f"generate-{os.getpid()}")
-    done = apply(tree.repo, base, series, prerequisites, scratch=scratch, log=scratch / "apply.log")
-    applied = done.value
-    if applied is not None and applied.state is ApplyState.ALREADY_MERGED:
-        applied = replace(applied, base_commit=base.commit, tip_commit=base.commit)
-    if applied is None or not applied.tip_commit:
-        msg = f"{request.source}: {done.result.summary}"
-        raise UsageError(msg)
-    return write_selftests(tree.repo, applied, series, request.out, every=request.every)
-
-
-def compare_revisions(old: str, new: str, cache: Cache, *, tree: str = "", base: str = "") -> StageResult:
-    """Compare two revisions of a series, given as sources; with a tree, git range-diff is part of the answer.
-
-    Raises UsageError for a source that holds no series.
-    """
-    both = [_prerequisite(source) for source in (old, new)]
-    if not tree:
-        return diff_versions(*both).result
-    known = get_tree(cache, tree)
-    bases = [choose_base(known.repo, known.name, s, rev=base, describe=known.describe).value for s in both]
-    if bases[0] is None or bases[1] is None:
-        return diff_versions(*both).result
-    scratch = cache.dir("scratch", f"versions-{os.getpid()}")
-    return diff_versions(*both, repo=known.repo, bases=(bases[0], bases[1]), scratch=scratch).result

@@ -11,7 +11,7 @@ PACKAGE = Path(__file__).resolve().parents[1]
 # From the top down: a module imports from the layers below its own. A new module at the top gets its place here.
 LAYERS = (
     {"cli"},
-    {"pipeline", "demo", "record"},
+    {"pipeline", "demo", "record", "single"},
     {"stages"},
     {"checks"},
     {"tools"},
@@ -27,6 +27,7 @@ BESIDE = {
     ("splats", "parse"),
     ("progress", "report"),
     ("pipeline", "record"),
+    ("pipeline", "single"),
 }
 # Packages whose modules use each other; stages and checks meet in the pipeline and in the registry.
 CLOSED = {"stages", "checks"}

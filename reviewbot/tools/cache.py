@@ -9,6 +9,8 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
+import shutil
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -61,6 +63,14 @@ class Cache:
     def artefacts(self) -> Path:
         """Kernel images and what belongs to them, one directory a (commit, config, compiler)."""
         return self.dir("artefacts")
+
+    def prune(self, name: str, days: float) -> None:
+        """Remove the entries of root/name that are older than days; one that is in use is young."""
+        limit = time.time() - days * 86400
+        for entry in self.dir(name).iterdir():
+            with contextlib.suppress(OSError):
+                if entry.stat().st_mtime < limit:
+                    shutil.rmtree(entry, ignore_errors=True)
 
     @contextlib.contextmanager
     def lock(self, name: str, *, wait: bool = True, on_wait: Callable[[], None] | None = None) -> Iterator[None]:

@@ -1,0 +1,80 @@
+"""Steps of a review that a user may want alone: read a series, generate its selftests, compare two revisions.
+
+In: a Request, or sources as the user named them. Out: what the stage gives; nothing is built, booted or reported.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from reviewbot.errors import UsageError
+from reviewbot.model import ApplyState
+from reviewbot.stages.apply import apply
+from reviewbot.stages.base import choose_base
+from reviewbot.stages.intake import intake
+from reviewbot.stages.selftest import write_selftests
+from reviewbot.stages.versions import diff_versions
+from reviewbot.tools.tree import Tree, get_tree
+
+if TYPE_CHECKING:
+    from reviewbot.model import Outcome, Series, StageResult
+    from reviewbot.request import Request
+    from reviewbot.tools.cache import Cache
+
+
+def read_request(request: Request, tree: Tree) -> Outcome[Series]:
+    """Run the intake on what the request names."""
+    return intake(request.source, stdin=request.stdin, repo=tree.repo, inbox=request.inbox)
+
+
+def read_prerequisite(path: str) -> Series:
+    """Return the series in a file of --prereq, or UsageError."""
+    outcome = intake(path)
+    if outcome.value is None:
+        msg = f"{path}: {outcome.result.summary}"
+        raise UsageError(msg)
+    return outcome.value
+
+
+def generate_selftests(request: Request, cache: Cache) -> tuple[str, ...]:
+    """Write the kselftest directory for the request's series into request.out; return the names of its programs.
+
+    Raises UsageError when the series does not apply, or has nothing to do with perf sample types.
+    """
+    tree = get_tree(cache, request.tree)
+    outcome = read_request(request, tree)
+    if outcome.value is None:
+        msg = f"{request.source}: {outcome.result.summary}"
+        raise UsageError(msg)
+    series, prerequisites = outcome.value, [read_prerequisite(path) for path in request.prerequisites]
+    base = choose_base(tree.repo, tree.name, series, rev=request.base, describe=tree.describe).value
+    if base is None or request.out is None:
+        msg = f"--tree {tree.name}: has no commit to generate for"
+        raise UsageError(msg)
+    scratch = cache.dir("scratch", f"generate-{os.getpid()}")
+    done = apply(tree.repo, base, series, prerequisites, scratch=scratch, log=scratch / "apply.log")
+    applied = done.value
+    if applied is not None and applied.state is ApplyState.ALREADY_MERGED:
+        applied = replace(applied, base_commit=base.commit, tip_commit=base.commit)
+    if applied is None or not applied.tip_commit:
+        msg = f"{request.source}: {done.result.summary}"
+        raise UsageError(msg)
+    return write_selftests(tree.repo, applied, series, request.out, every=request.every)
+
+
+def compare_revisions(old: str, new: str, cache: Cache, *, tree: str = "", base: str = "") -> StageResult:
+    """Compare two revisions of a series, given as sources; with a tree, git range-diff is part of the answer.
+
+    Raises UsageError for a source that holds no series.
+    """
+    both = [read_prerequisite(source) for source in (old, new)]
+    if not tree:
+        return diff_versions(*both).result
+    known = get_tree(cache, tree)
+    bases = [choose_base(known.repo, known.name, s, rev=base, describe=known.describe).value for s in both]
+    if bases[0] is None or bases[1] is None:
+        return diff_versions(*both).result
+    scratch = cache.dir("scratch", f"versions-{os.getpid()}")
+    return diff_versions(*both, repo=known.repo, bases=(bases[0], bases[1]), scratch=scratch).result
