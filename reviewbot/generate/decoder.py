@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from reviewbot.generate.spec import SCALARS, Field, SpecError, c_expression
+from reviewbot.generate.expression import SpecError, c_expression
+from reviewbot.generate.spec import SCALARS, Field
 
 if TYPE_CHECKING:
     from reviewbot.generate.spec import RecordSpec, SampleSpec, SharedType, Specs

@@ -166,7 +166,7 @@ def _lines(diff: str) -> list[tuple[str, str]]:
 
 
 def _comment_notes(header: str, types: list[ScopedType], specs: Specs) -> list[str]:
-    """Return what the layout comment says otherwise, or not at all, about the new types; none where there is no comment."""
+    """Return what the layout comment says otherwise, or not at all, about new types; none where there is no comment."""
     documented = documented_types(header)
     if not documented:
         return []

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from reviewbot.generate.kselftest import combinations, covering_rows, load_specs, programs, render_kselftest
+from reviewbot.generate.combinations import combinations, covering_rows
+from reviewbot.generate.kselftest import load_specs, programs, render_kselftest
 from reviewbot.generate.scope import Scope, ScopedType, find_scope
 from reviewbot.generate.spec import Specs, parse_sample
 

@@ -4,8 +4,9 @@ import re
 
 import pytest
 
+from reviewbot.generate.expression import SpecError, c_expression
 from reviewbot.generate.kselftest import load_specs
-from reviewbot.generate.spec import SpecError, build_specs, c_expression, parse_record, parse_sample
+from reviewbot.generate.spec import build_specs, parse_record, parse_sample
 from reviewbot.resources import data_dir
 
 GOOD = '# A word.\nname = "PERF_SAMPLE_NEW"\nbit = 30\nplace = 900\nlayout = [{ name = "word", type = "u64" }]\n'
