@@ -15,6 +15,7 @@ _EXTENDED = re.compile(
     r"(old mode|new mode|deleted file mode|new file mode|copy from|copy to|rename from|rename to|similarity index|"
     r"dissimilarity index|index) (.*)"
 )
+_STARTS = frozenset({"dif", "---"})
 _ESCAPES = {"a": 7, "b": 8, "t": 9, "n": 10, "v": 11, "f": 12, "r": 13, '"': 34, "\\": 92}
 
 
@@ -79,9 +80,10 @@ class Problem:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ParsedDiff:
-    """The diff of one patch. text is what git is given."""
+    """The diff of one patch. text is what git is given; outside is what stands around it (notes, diffstat, footers)."""
 
     text: str = ""
+    outside: str = ""
     files: tuple[FileDiff, ...] = ()
     problems: tuple[Problem, ...] = ()
 
@@ -138,19 +140,21 @@ class _Parser:
             self.lines.pop()
         self.at = 0
         self.kept: list[str] = []
+        self.outside: list[str] = []
         self.files: list[FileDiff] = []
         self.problems: list[Problem] = []
 
     def parse(self) -> ParsedDiff:
         while self.at < len(self.lines):
-            if not starts_diff(self.lines, self.at):
+            if self.lines[self.at][:3] not in _STARTS or not starts_diff(self.lines, self.at):
                 self._between()
             elif self.lines[self.at].startswith(("diff --cc ", "diff --combined ")):
                 self._combined()
             else:
                 self._file()
         text = "".join(f"{line}\n" for line in self.kept)
-        return ParsedDiff(text=text, files=tuple(self.files), problems=tuple(self.problems))
+        outside = "\n".join(self.outside)
+        return ParsedDiff(text=text, files=tuple(self.files), problems=tuple(self.problems), outside=outside)
 
     def _problem(self, text: str, line: int | None = None) -> None:
         self.problems.append(Problem(text=text, line=line or len(self.kept) + 1))
@@ -167,6 +171,7 @@ class _Parser:
             self._problem("hunk without a file header")
             self._take()
         else:
+            self.outside.append(self.lines[self.at])
             self.at += 1
 
     def _combined(self) -> None:
@@ -234,19 +239,24 @@ class _Parser:
         counts = (old_left, new_left)
         at = len(self.kept) + 1
         header = self._take()
-        body: list[str] = []
-        while (old_left or new_left) and self.at < len(self.lines):
-            line = self.lines[self.at]
-            sign = line[:1]
-            if sign not in ("", " ", "+", "-", "\\"):
-                break
-            if sign in ("", " ", "-"):
-                old_left -= 1
-            if sign in ("", " ", "+"):
+        # The innermost loop of everything that reads mail: no calls in it.
+        lines, start = self.lines, self.at
+        here, end = start, len(self.lines)
+        while (old_left > 0 or new_left > 0) and old_left >= 0 and new_left >= 0 and here < end:
+            sign = lines[here][:1]
+            if sign == "+":
                 new_left -= 1
-            body.append(self._take())
-            if old_left < 0 or new_left < 0:
+            elif sign == "-":
+                old_left -= 1
+            elif sign in (" ", ""):
+                old_left -= 1
+                new_left -= 1
+            elif sign != "\\":
                 break
+            here += 1
+        body = lines[start:here]
+        self.kept += body
+        self.at = here
         if self.at < len(self.lines) and self.lines[self.at].startswith("\\ "):
             body.append(self._take())
         if old_left or new_left:

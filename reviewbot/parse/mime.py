@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 
 from reviewbot.parse.charset import decode, decode_words, unbase64
 
-_FIELD = re.compile(rb"([!-9;-~]{1,80})[ \t]*:[ \t]*([^\n]*(?:\n[ \t]+[^\s][^\n]*)*)\n?")
 # What anybody here reads; a mail has thirty others that are not worth their decoding.
 _READ = frozenset(
     (
@@ -33,6 +32,11 @@ _READ = frozenset(
         "content-transfer-encoding",
     )
 )
+_FIELD = re.compile(
+    rb"^(" + b"|".join(name.encode() for name in sorted(_READ)) + rb")[ \t]*:[ \t]*([^\n]*(?:\n[ \t][^\n]*)*)",
+    re.IGNORECASE | re.MULTILINE,
+)
+_ODD_LINE = re.compile(rb"\n(?![ \t]*\S|\Z)|\n(?![!-9;-~]{1,80}[ \t]*:|[ \t]|\Z)")
 _HEADER = re.compile(rb"([!-9;-~]{1,80})[ \t]*:[ \t]*(.*)")
 _PARAMETER = re.compile(r';\s*([\w*-]+)\s*=\s*("(?:[^"\\]|\\.)*"|[^;\s]*)')
 _MAX_DEPTH = 8
@@ -108,16 +112,14 @@ def split_headers(raw: bytes) -> tuple[dict[str, bytes], bytes]:
 
 def _plain_fields(block: bytes) -> dict[str, bytes] | None:
     # The quick way, for a header block in which every line is in order; None for any other.
+    if b"\r" in block or not _HEADER.match(block) or _ODD_LINE.search(block):
+        return None
     fields: dict[str, bytes] = {}
-    at = 0
     for match in _FIELD.finditer(block):
-        if match.start() != at:
-            return None
-        at = match.end()
         key = match[1].decode("ascii").lower()
-        if key in _READ and key not in fields:
+        if key not in fields:
             fields[key] = b" ".join(match[2][:_MAX_VALUE].replace(b"\0", b"").split())
-    return fields if at == len(block) and b"\r" not in block else None
+    return fields
 
 
 def _odd_fields(raw: bytes) -> tuple[dict[str, bytes], bytes]:

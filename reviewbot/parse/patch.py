@@ -18,9 +18,10 @@ from reviewbot.parse.mime import Message, parse_message
 from reviewbot.parse.subject import Subject, parse_subject
 
 _IN_BODY = re.compile(r">?(From|Subject|Date):[ \t]*(.*)")
+_IN_BODY_START = re.compile(r"\s*>?(?:From|Subject|Date):")
 _SCISSORS = re.compile(r"^(?=.*(?:>8|8<|>%|%<))[-\s><8%]*(?:cut here)?[-\s><8%]*(?:cut here)?[-\s]*$", re.IGNORECASE)
 _SEED_AUTHOR = re.compile(r"\[([^\[\]]{1,200})\]\s*")
-_ENDS = frozenset({"dif", "Ind", "---"})
+_END_OF_LOG = re.compile(r"^(?:diff -|Index: |---(?=\s*$)|--- )", re.MULTILINE)
 _SIGNED = re.compile(r"^Signed-off-by:", re.MULTILINE | re.IGNORECASE)
 _LIST = re.compile(
     r"[\w.+-]+@(?:vger\.kernel\.org|lists\.[\w.-]+|[\w.-]+\.lists\.[\w.-]+|kvack\.org|googlegroups\.com|[\w-]+\.dev)"
@@ -33,7 +34,8 @@ class Mail:
     """One mail as a step of a thread. kind is "patch", "cover", "reply", "text" or "skipped" (then reason says why).
 
     below is what stands between the log and the diff, and after the diff: notes, diffstat, footers. parents are the
-    message ids of References and In-Reply-To, oldest first. lists are the mailing lists in To and Cc. sent is seconds
+    message ids of References and In-Reply-To, oldest first. lists are the mailing lists in To and Cc. sender is
+    who sent the mail, which need not be the patch's author. sent is seconds
     since the epoch, 0 when unknown.
     """
 
@@ -46,6 +48,7 @@ class Mail:
     sent: float = 0
     reason: str = ""
     lists: tuple[str, ...] = ()
+    sender: str = ""
 
 
 def read_mail(raw: bytes, *, oversized: bool = False) -> Mail:
@@ -66,8 +69,9 @@ def mail_of(message: Message) -> Mail:
         text = _seed_headers(text, headers, notes)
     text = _with_attachments(text, message, headers, notes)
     text = _after_scissors(text, notes)
+    sender = parse_author(headers.get("from", ""))
     text = _in_body(text, headers, notes)
-    return _Builder(headers, text, notes).build()
+    return replace(_Builder(headers, text, notes).build(), sender=sender)
 
 
 def _seed_headers(text: str, headers: dict[str, str], notes: list[str]) -> str:
@@ -121,6 +125,8 @@ def _after_scissors(text: str, notes: list[str]) -> str:
 
 
 def _in_body(text: str, headers: dict[str, str], notes: list[str]) -> str:
+    if not _IN_BODY_START.match(text):
+        return text
     lines = text.split("\n")
     start = 0
     while start < len(lines) and not lines[start].strip():
@@ -164,7 +170,7 @@ class _Builder:
             subject=self.subject,
             patch=self._patch(log, diff),
             diff=diff,
-            below=rest if not diff.text else _around(rest),
+            below=diff.outside if diff.text else rest,
             parents=self._parents(),
             sent=_seconds(self.headers.get("date", "")),
             reason=reason,
@@ -228,20 +234,25 @@ class _Builder:
         if not self.headers.get("from"):
             self.notes.append("no author")
         if not _SIGNED.search(log):
-            below = _SIGNED.search(_around(rest))
+            below = _SIGNED.search(diff.outside)
             self.notes.append("Signed-off-by is below the --- line" if below else "no Signed-off-by")
-        self.notes += _diffstat_notes(rest, diff)
+        self.notes += _diffstat_notes(diff, rest)
 
 
 def _cut_log(text: str) -> tuple[str, str]:
     # The log, and the rest from the separator on (git-mailinfo's rules).
-    lines = text.split("\n")
-    for index, line in enumerate(lines):
-        if line[:3] not in _ENDS:
-            continue
-        if line.startswith(("diff -", "Index: ")) or line.rstrip() == "---" or starts_diff(lines, index):
-            return _tidy(lines[:index]), "\n".join(lines[index:])
-    return _tidy(_unsigned(lines)), ""
+    for match in _END_OF_LOG.finditer(text):
+        if (
+            match[0] != "--- "
+            or text[match.start() :].split("\n", 1)[0].rstrip() == "---"
+            or _names_a_file(text, match.start())
+        ):
+            return _tidy(text[: match.start()].split("\n")), text[match.start() :]
+    return _tidy(_unsigned(text.split("\n"))), ""
+
+
+def _names_a_file(text: str, at: int) -> bool:
+    return starts_diff(text[at : at + 10_000].split("\n", 3), 0)
 
 
 def _unsigned(lines: list[str]) -> list[str]:
@@ -257,14 +268,8 @@ def _tidy(lines: list[str]) -> str:
     return f"{text}\n" if text else ""
 
 
-def _around(rest: str) -> str:
-    # What surrounds the diff, as text: lines that do not look like part of one.
-    signs = (" ", "+", "-", "@", "diff ", "index ")
-    return "\n".join(line for line in rest.split("\n") if line == "---" or not line.startswith(signs) or " | " in line)
-
-
-def _diffstat_notes(rest: str, diff: ParsedDiff) -> list[str]:
-    stats = re.findall(r"^ (\d{1,6}) files? changed", rest, re.MULTILINE)
+def _diffstat_notes(diff: ParsedDiff, rest: str) -> list[str]:
+    stats = re.findall(r"^ (\d{1,6}) files? changed", diff.outside, re.MULTILINE)
     if not stats:
         return []
     told, found = int(stats[0]), len({f.path for f in diff.files})

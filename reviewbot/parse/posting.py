@@ -1,6 +1,6 @@
-"""Patch mails to postings (one sending of one revision), and postings to pieces of work.
+"""Patch mails to postings: one sending of one revision.
 
-In: the patch and cover mails of any threads. Out: Postings, and clusters of those that are revisions of one another.
+In: the patch and cover mails of any threads. Out: Postings.
 Threads are followed through References; mails without ids are one thread of their own (files on disk).
 """
 
@@ -12,9 +12,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from reviewbot.parse.address import split_author
+from reviewbot.parse.union import Union
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterable, Sequence
+    from collections.abc import Hashable, Sequence
 
     from reviewbot.parse.patch import Mail
 
@@ -69,9 +70,11 @@ class Posting:
         return any(p.thread == self.thread and p.revision < self.revision for p in others)
 
 
-def collect(mails: Sequence[Mail], *, one_series: bool = False) -> list[Posting]:
-    """Return the postings that patch and cover mails make up, in the order of their first mail."""
-    groups = threads(mails)
+def collect(mails: Sequence[Mail], groups: Sequence[int], *, one_series: bool = False) -> list[Posting]:
+    """Return the postings that patch and cover mails make up, in the order of their first mail.
+
+    groups has the thread number of each mail (see threads()).
+    """
     if one_series or (mails and not any(m.patch.msgid for m in mails) and _plain_run(mails)):
         return _single(mails)
     covers = _covers(mails, groups)
@@ -89,7 +92,7 @@ def collect(mails: Sequence[Mail], *, one_series: bool = False) -> list[Posting]
             )
             table[key] = posting
         _add(posting, mail)
-    return _joined(list(table.values()))
+    return _joined_unnumbered(_joined_covers(_joined(list(table.values()))))
 
 
 def _plain_run(mails: Sequence[Mail]) -> bool:
@@ -120,7 +123,7 @@ def _single(mails: Sequence[Mail]) -> list[Posting]:
 def _key(mail: Mail, thread: int, covers: dict[Hashable, set[str]]) -> Hashable:
     subject = mail.subject
     if not subject.numbered:
-        return (thread, subject.revision, 0, subject.resend, _sender(mail), _plain(subject.title))
+        return (thread, subject.revision, 0, subject.resend, sender(mail), plain(subject.title))
     key = (thread, subject.revision, subject.total, subject.resend)
     ids = covers.get(key, set())
     if len(ids) < 2:
@@ -165,7 +168,7 @@ def _joined(postings: list[Posting]) -> list[Posting]:
             out.append(posting)
             continue
         lead = posting.mails[0]
-        key = (_sender(lead), posting.revision, posting.total, posting.resend)
+        key = (sender(lead), posting.revision, posting.total, posting.resend)
         other = loose.get(key)
         if other and abs(other.mails[-1].sent - lead.sent) <= _SAME_SENDING_S and _disjoint(other, posting):
             for mail in posting.mails:
@@ -176,83 +179,70 @@ def _joined(postings: list[Posting]) -> list[Posting]:
     return out
 
 
+def _joined_covers(postings: list[Posting]) -> list[Posting]:
+    # One sending whose patches carry versions of their own: all answer one cover letter, at once, with other numbers.
+    by_cover = {p.cover.patch.msgid: p for p in postings if p.cover and p.cover.patch.msgid and p.total}
+    out: list[Posting] = []
+    for posting in postings:
+        parents = {m.parents[-1] for m in posting.patches if m.parents}
+        target = by_cover.get(next(iter(parents))) if len(parents) == 1 and not posting.cover else None
+        if target is None or not _one_sending(target, posting):
+            out.append(posting)
+            continue
+        for mail in posting.patches:
+            _add(target, mail)
+        target.notes.append(f"patches of one sending say v{target.revision} and v{posting.revision}")
+        target.revision = max(target.revision, posting.revision)
+    return out
+
+
+def _joined_unnumbered(postings: list[Posting]) -> list[Posting]:
+    # A series whose subjects have no numbers: all patches answer one mail, and came at once from one sender.
+    siblings: dict[Hashable, Posting] = {}
+    out: list[Posting] = []
+    for posting in postings:
+        lead = posting.mails[0]
+        if posting.total or len(posting.mails) > 1 or not lead.parents:
+            out.append(posting)
+            continue
+        key = (sender(lead), posting.revision, posting.resend, lead.parents[-1])
+        first = siblings.setdefault(key, posting)
+        if first is posting or lead.sent - first.sent > _SAME_SENDING_S or not lead.sent:
+            siblings[key] = posting
+            out.append(posting)
+            continue
+        first.patches.append(lead)
+        first.keep_order = True
+        first.notes = ["the patches have no numbers: they are taken in the order in which they were sent"]
+    for posting in siblings.values():
+        posting.patches.sort(key=lambda m: m.sent)
+    return out
+
+
+def _one_sending(target: Posting, posting: Posting) -> bool:
+    near = abs(target.mails[0].sent - posting.mails[0].sent) <= _SAME_SENDING_S
+    same = target.total == posting.total and sender(target.mails[0]) == sender(posting.mails[0])
+    return near and same and target is not posting and _disjoint(target, posting)
+
+
 def _disjoint(one: Posting, two: Posting) -> bool:
     return not {m.subject.number for m in one.mails} & {m.subject.number for m in two.mails}
 
 
-def clusters(postings: Sequence[Posting]) -> list[list[Posting]]:
-    """Return the postings that are revisions of one another, together."""
-    groups = _Union(len(postings))
-    names: dict[Hashable, int] = {}
-    for index, posting in enumerate(postings):
-        for name in _names(posting):
-            if name in names:
-                groups.join(names[name], index)
-            else:
-                names[name] = index
-    earlier: dict[int, list[int]] = defaultdict(list)
-    for index, posting in enumerate(postings):
-        _join_partial(index, postings, earlier[posting.thread], groups)
-        earlier[posting.thread].append(index)
-    table: dict[int, list[Posting]] = defaultdict(list)
-    for index, posting in enumerate(postings):
-        table[groups.root(index)].append(posting)
-    return list(table.values())
-
-
-def _names(posting: Posting) -> Iterable[Hashable]:
-    # What two revisions of one piece of work share: a change-id, or the title in one thread or from one sender.
-    for mail in posting.mails[:2]:
-        if found := re.search(
-            r"^change-id:[ \t]*([\w.+-]{3,200})[ \t]*$", mail.patch.message + "\n" + mail.below, re.MULTILINE
-        ):
-            yield ("change", found[1])
-    lead = posting.cover or (posting.ordered()[0] if posting.patches else None)
-    if lead is not None:
-        title = _plain(lead.subject.title)
-        yield ("title", _sender(lead), title, lead.kind)
-        yield ("thread", posting.thread, title)
-
-
-def _join_partial(index: int, postings: Sequence[Posting], earlier: Sequence[int], groups: _Union) -> None:
-    posting = postings[index]
-    titles = {_plain(m.subject.title) for m in posting.patches}
-    for other_index in earlier:
-        other = postings[other_index]
-        if other.revision == posting.revision:
-            continue
-        shared = titles & {_plain(m.subject.title) for m in other.patches}
-        if shared and (len(shared) * 2 >= min(len(titles), len(other.patches)) or posting.total == other.total):
-            groups.join(other_index, index)
-
-
-def _sender(mail: Mail) -> str:
-    name, address = split_author(mail.patch.author)
+def sender(mail: Mail) -> str:
+    """Return who sent a mail: the address in lower case, or the name when there is none."""
+    name, address = split_author(mail.sender)
     return (address or name).lower()
 
 
-def _plain(title: str) -> str:
+def plain(title: str) -> str:
+    """Return a title without what differs between revisions: case and punctuation."""
     return re.sub(r"\W+", " ", title.lower()).strip()
-
-
-class _Union:
-    def __init__(self, size: int) -> None:
-        self._up = list(range(size))
-
-    def root(self, index: int) -> int:
-        while self._up[index] != index:
-            self._up[index] = self._up[self._up[index]]
-            index = self._up[index]
-        return index
-
-    def join(self, one: int, two: int) -> None:
-        first, second = sorted((self.root(one), self.root(two)))
-        self._up[second] = first
 
 
 def threads(mails: Sequence[Mail]) -> list[int]:
     """Return a thread number for each mail: the same for mails that References or In-Reply-To connect."""
-    groups = _Union(len(mails))
+    groups = Union(len(mails))
     known: dict[str, int] = {}
     local = -1
     for index, mail in enumerate(mails):

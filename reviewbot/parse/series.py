@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 
 from reviewbot.model import Patch, Series
 from reviewbot.parse.footers import parse_footers
-from reviewbot.parse.posting import Posting, clusters, collect
+from reviewbot.parse.posting import Posting, collect, threads
+from reviewbot.parse.revisions import clusters
 from reviewbot.parse.trailers import trailer_notes
 
 if TYPE_CHECKING:
@@ -49,13 +50,15 @@ def assemble(mails: Iterable[Mail], *, source: str = "", one_series: bool = Fals
     heap, skipped = _unique(mails)
     patches = [m for m in heap if m.kind in ("patch", "cover")]
     skipped += [_skip(m, m.reason) for m in heap if m.kind in ("text", "skipped", "reply")]
-    postings = collect(patches, one_series=one_series)
+    numbers = dict(zip(map(id, heap), threads(heap), strict=True))
+    postings = collect(patches, [numbers[id(m)] for m in patches], one_series=one_series)
     replies: dict[str, list[Mail]] = defaultdict(list)
     for mail in heap:
         if mail.kind == "reply" and mail.parents:
             replies[mail.parents[-1]].append(mail)
     series: list[Series] = []
-    for cluster in clusters(postings):
+    parents = {m.patch.msgid: m.parents for m in heap if m.patch.msgid}
+    for cluster in clusters(postings, parents):
         built = _series(cluster, replies, source)
         if built is None:
             skipped += [_skip(m, "cover letter without patches") for p in cluster for m in p.mails]
@@ -95,6 +98,7 @@ def _series(cluster: Sequence[Posting], replies: Mapping[str, Sequence[Mail]], s
         notes.append(f"{len(parts)} patches: only the first {MAX_PATCHES} are read (limit MAX_PATCHES)")
         parts = parts[:MAX_PATCHES]
     total = chosen.total or len(parts)
+    notes += [f"{_number(m)} is an extra patch" for m in parts if m.subject.number > chosen.total > 0]
     have = {int(m.subject.number) for m in parts}
     missing = tuple(n for n in range(1, min(total, MAX_PATCHES) + 1) if n not in have) if chosen.total else ()
     cover = chosen.cover or next((p.cover for p in ranked if p.cover and filled), None)
@@ -126,7 +130,7 @@ def _filled(chosen: Posting, ranked: Sequence[Posting]) -> tuple[list[Mail], lis
         return chosen.ordered(), []
     notes = []
     for older in ranked:
-        if older.total != chosen.total or older.revision >= chosen.revision:
+        if older.total != chosen.total or older is chosen:
             continue
         taken = [m for m in older.patches if m.subject.number not in parts]
         parts |= {m.subject.number: m for m in taken}
@@ -134,7 +138,12 @@ def _filled(chosen: Posting, ranked: Sequence[Posting]) -> tuple[list[Mail], lis
             numbers = ", ".join(
                 f"{m.subject.number}/{chosen.total}" for m in sorted(taken, key=lambda m: m.subject.number)
             )
-            notes.append(f"partial reroll: v{chosen.revision} lacks {numbers}, taken from v{older.revision}")
+            same = older.revision == chosen.revision
+            notes.append(
+                f"{numbers} of v{chosen.revision} came in another mail"
+                if same
+                else f"partial reroll: v{chosen.revision} lacks {numbers}, taken from v{older.revision}"
+            )
     return [parts[n] for n in sorted(parts)], notes
 
 
