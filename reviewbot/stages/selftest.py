@@ -202,8 +202,18 @@ class _Session:
     def blame(self, cases: tuple[Case, ...]) -> tuple[Case, ...]:
         """Run the prerequisites' tip for what base can run and patched fails: it may be theirs."""
         applied = self.applied
+        if applied.prerequisite_commit in ("", applied.base_commit):
+            return cases
+        if any(c.origin is Origin.FIXED for c in cases):
+            # Whose repair it is would take a third kernel to tell, and breaks nothing.
+            cases = tuple(
+                replace(c, blame=Blame.UNKNOWN, reason=f"{c.reason}; repaired by a prerequisite or by the series")
+                if c.origin is Origin.FIXED
+                else c
+                for c in cases
+            )
         doubtful = {c.name for c in cases if c.counts and c.base is Status.PASS}
-        if not doubtful or applied.prerequisite_commit in ("", applied.base_commit):
+        if not doubtful:
             return cases
         self.bench.note("building the prerequisites' tip")
         kernel = self.bench.builder.build(applied.prerequisite_commit).kernel
