@@ -7,6 +7,7 @@ What other checks here answer themselves (sign-offs, Fixes tags, trailing space)
 
 from __future__ import annotations
 
+import shlex
 from typing import TYPE_CHECKING
 
 from reviewbot.checks.contract import Answer, Check, Subject, finding
@@ -45,7 +46,7 @@ def _ask(subject: Subject) -> Answer:
     for number, commit in enumerate(subject.commits, start=1):
         patch = _patch_file(subject, commit, number)
         complaints = checkpatch(script, patch, ignore=ignore, git_dir=git_dir, log=subject.log)
-        findings += [_finding(complaint, commit) for complaint in complaints]
+        findings += [_finding(complaint, commit, subject.repo) for complaint in complaints]
     return Answer(findings=tuple(findings))
 
 
@@ -56,7 +57,7 @@ def _patch_file(subject: Subject, commit: Commit, number: int) -> Path:
     return path
 
 
-def _finding(complaint: Complaint, commit: Commit) -> Finding:
+def _finding(complaint: Complaint, commit: Commit, repo: Path) -> Finding:
     return finding(
         NAME,
         complaint.text,
@@ -64,7 +65,8 @@ def _finding(complaint: Complaint, commit: Commit) -> Finding:
         file=complaint.file,
         line=complaint.line,
         excerpt=f"{commit.subject}\n{complaint.excerpt}".strip(),
-        reproduce=f"git format-patch -1 --stdout {commit.commit[:12]} | scripts/checkpatch.pl --show-types -",
+        reproduce=f"git -C {shlex.quote(str(repo))} format-patch -1 --stdout {commit.commit[:12]}"
+        " | scripts/checkpatch.pl --no-tree --show-types -",
         rule=complaint.kind,
     )
 

@@ -159,14 +159,17 @@ def _quoted(text: str) -> list[str]:
 
 
 def _wrapped(text: str, first: str = "", rest: str = "") -> list[str]:
-    return textwrap.wrap(
-        one_line(text),
+    # A word that a tool would read as the start of a trailer stays on the line of the word before it.
+    glued = re.sub(r" (?=[\w#][^\s:]*:(?:\s|$))", "\0", one_line(text))
+    lines = textwrap.wrap(
+        glued,
         _WIDTH,
         initial_indent=first,
         subsequent_indent=rest,
         break_long_words=False,
         break_on_hyphens=False,
     )
+    return [line.replace("\0", " ") for line in lines]
 
 
 def _guarded(line: str) -> str:

@@ -116,8 +116,9 @@ class _Work:
         state, why = self._kind(step, failures)
         if step.role is Blame.PREREQUISITE:
             others = self._others(step)
-            failures, why = (*failures, *others), why + (
-                f"; without it, {len(others)} hunks of what follows do not apply either" if others else ""
+            failures, why = (
+                (*failures, *others),
+                why + (f"; without it, {len(others)} hunks of what follows do not apply either" if others else ""),
             )
         fuzz = " (would need fuzz: --allow-fuzz)" if tried.fuzz else ""
         where = f"{failures[0].file}: {failures[0].reason}" if failures else error

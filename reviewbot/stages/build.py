@@ -27,12 +27,14 @@ def build(builder: Builder, applied: ApplyResult, run_dir: Path) -> Outcome[Kern
     base = builder.build(applied.base_commit)
     log = Log(title="build", path=str(builder.make.log.relative_to(run_dir)))
     if base.kernel is None:
-        return Outcome(result=_base_broken(base, log))
+        return Outcome(result=_base_broken(base, log, builder.recipe(applied.base_commit)))
     steps = _steps(builder, applied)
     tip = steps[-1][1]
     seen = tuple(d for d in tip.diagnostics if _identity(d) not in {_identity(x) for x in base.diagnostics})
     before = _prerequisite_diagnostics(builder, applied) if seen or tip.kernel is None else ()
-    findings = (*_findings(base, tip, before, applied), *_bisection(steps), *_not_compiled(builder, applied))
+    findings = (*_findings(base, tip, before, applied), *_bisection(steps))
+    if tip.kernel is not None:
+        findings += _not_compiled(builder, applied)
     blamed = any(f.counts and f.severity is Status.FAIL for f in findings)
     status = Status.PASS
     if tip.kernel is None:
@@ -50,7 +52,7 @@ def build(builder: Builder, applied: ApplyResult, run_dir: Path) -> Outcome[Kern
         summary=summary,
         findings=findings,
         facts=_facts(base, tip),
-        commands=tuple(a.done.command for a in (base, *(a for _, a in steps)) if a.done),
+        commands=tuple(builder.recipe(c) for c in dict.fromkeys((applied.base_commit, applied.tip_commit))),
         logs=(log,),
         excerpt="" if tip.kernel else _error_excerpt(tip),
     )
@@ -145,7 +147,7 @@ def _not_compiled(builder: Builder, applied: ApplyResult) -> tuple[Finding, ...]
     )
 
 
-def _base_broken(base: Attempt, log: Log) -> StageResult:
+def _base_broken(base: Attempt, log: Log, recipe: str) -> StageResult:
     return StageResult(
         stage="build",
         status=Status.ERROR,
@@ -154,7 +156,7 @@ def _base_broken(base: Attempt, log: Log) -> StageResult:
         else f"base is broken, it does not build: {_first_error(base)}",
         findings=tuple(_finding(d, Origin.PRE_EXISTING, Blame.BASE) for d in base.diagnostics if d.kind == "error"),
         excerpt=_error_excerpt(base),
-        commands=(base.done.command,) if base.done else (),
+        commands=(recipe,),
         logs=(log,),
     )
 

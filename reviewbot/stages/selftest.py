@@ -13,10 +13,11 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from reviewbot.compare import Run, compare_cases, read_program, unsettled
-from reviewbot.errors import UsageError
+from reviewbot.errors import InfraError, UsageError
 from reviewbot.generate.kselftest import DIRECTORY, load_specs, programs, render_kselftest
 from reviewbot.generate.scope import Scope, find_scope
 from reviewbot.model import ApplyResult, Blame, Case, Finding, Log, Origin, Outcome, Series, StageResult, Status
+from reviewbot.parse.diagnostics import parse_build
 from reviewbot.parse.uapi import UapiError
 from reviewbot.splats import splat_findings, tail
 from reviewbot.tools.git import git, must
@@ -117,6 +118,8 @@ def selftest(
     log.unlink(missing_ok=True)
     done = compile_directory(sources, bench.job / "programs", kernels.patched.headers, log)
     if not done.ok:
+        if problem := parse_build(done.output, failed=True).infra:
+            raise InfraError(problem)
         return _does_not_compile(done.command, done.output)
     session = _Session(
         bench=bench, kernels=kernels, applied=applied, scope=scope, names=names, base_console=base_console

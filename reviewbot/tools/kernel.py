@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from reviewbot.parse.diagnostics import Diagnostic, parse_build
 from reviewbot.parse.kconfig import missing, parse_config
+from reviewbot.run import shown
 from reviewbot.tools.git import git, must
 from reviewbot.tools.profiles import StandIn, stand_ins
 
@@ -102,6 +103,11 @@ class Builder:
         except (OSError, ValueError):
             return None
         return _kernel(place, commit, facts, objects=0, cached=True)
+
+    def recipe(self, commit: str) -> str:
+        """Return what builds the commit again, as a line that can be pasted; the .config is there already."""
+        checkout = shown(["git", "-C", str(self.make.source), "checkout", "--quiet", "--detach", commit])
+        return f"{checkout} && {self.make.command('bzImage', self.headers)}"
 
     def build(self, commit: str) -> Attempt:
         """Check the commit out, compile what differs from the last build, and keep the result."""

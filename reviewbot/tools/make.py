@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from reviewbot.errors import InfraError
-from reviewbot.run import Completed, find, run
+from reviewbot.run import Completed, find, run, shown
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -65,13 +65,22 @@ class Make:
         self, *targets: str, timeout_s: float = BUILD_TIMEOUT_S, on_output: Callable[[bytes], None] | None = None
     ) -> Completed:
         """Run make for the targets with one job a CPU; a failing build is data."""
+        return run(self._argv(targets), timeout_s=timeout_s, log=self.log, env=self._env(), on_output=on_output)
+
+    def command(self, *targets: str) -> str:
+        """Return the call for the targets as a line that can be pasted."""
+        return shown(self._argv(targets), env=self._env())
+
+    def _argv(self, targets: tuple[str, ...]) -> list[str]:
         cc = f"ccache {self.compiler.path}" if self.compiler.ccache else self.compiler.path
-        variables = [*_REPRODUCIBLE, *(v for v in [f"CC={cc}"] if not any(e.startswith("CC=") for e in self.extra))]
-        argv = ["make", f"-j{jobs()}", "-C", str(self.source), f"O={self.build}", *variables, *self.extra, *targets]
-        env = {"CCACHE_DEPEND": "1", "CCACHE_DIR": str(self.ccache_dir), "CCACHE_MAXSIZE": "5G"}
-        return run(
-            argv, timeout_s=timeout_s, log=self.log, env=env if self.compiler.ccache else None, on_output=on_output
-        )
+        own = () if any(e.startswith("CC=") for e in self.extra) else (f"CC={cc}",)
+        where = ["make", f"-j{jobs()}", "-C", str(self.source), f"O={self.build}"]
+        return [*where, *_REPRODUCIBLE, *own, *self.extra, *targets]
+
+    def _env(self) -> dict[str, str]:
+        if not self.compiler.ccache:
+            return {}
+        return {"CCACHE_DEPEND": "1", "CCACHE_DIR": str(self.ccache_dir), "CCACHE_MAXSIZE": "5G"}
 
 
 def jobs() -> int:
