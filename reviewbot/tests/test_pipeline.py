@@ -124,6 +124,16 @@ def test_a_warning_in_a_header_is_not_blamed_on_the_next_series(bench: Bench) ->
     assert stage(report, "build") is Status.PASS
 
 
+def test_a_warning_in_a_new_file_is_gone_with_it(bench: Bench) -> None:
+    commit(bench.repo, {"lib/new.c": "static int unused_helper(void) { return 1; }\n", "lib/one.c": GOOD}, "lib: new")
+    report, _, _ = bench.review(patch_of(bench.repo, bench.base))
+    assert stage(report, "build") is Status.WARN
+    must(bench.repo, "reset", "--quiet", "--hard", bench.base)
+    commit(bench.repo, {"lib/one.c": GOOD}, "lib: say it longer")
+    report, _, _ = bench.review(patch_of(bench.repo, bench.base))
+    assert stage(report, "build") is Status.PASS
+
+
 def test_a_series_that_breaks_and_repairs(bench: Bench) -> None:
     commit(bench.repo, {"lib/one.c": FILES["lib/one.c"].replace("return 1;", "return 1")}, "lib: break it")
     commit(bench.repo, {"lib/one.c": GOOD}, "lib: repair it")

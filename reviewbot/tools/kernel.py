@@ -174,10 +174,14 @@ class Builder:
         except (OSError, ValueError, TypeError):
             old = []
         told_again = self._compiled_from({d.file for d in old}, compiled)
-        kept = [d for d in old if d.kind == "warning" and d.file not in told_again]
+        kept = [d for d in old if d.kind == "warning" and d.file not in told_again and self._there(d.file)]
         result = (*kept, *found)
         path.write_text(json.dumps([_as_dict(d) for d in result]))
         return result
+
+    def _there(self, file: str) -> bool:
+        # A file that only an earlier series had is not in this commit.
+        return not file or (self.make.source / file).exists() or (self.make.build / file).exists()
 
     def _compiled_from(self, files: set[str], compiled: set[str]) -> set[str]:
         """Return those files that an object of this build was compiled from; kbuild's .cmd files name them."""
