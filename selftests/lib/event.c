@@ -112,6 +112,19 @@ int attr_open(struct perf_event_attr *attr, pid_t pid, int cpu)
 	return open_fd(attr, pid, cpu, -1);
 }
 
+int attr_open_sized(const void *attr, unsigned int size)
+{
+	static struct {
+		struct perf_event_attr attr;
+		char more[256];
+	} copy;
+
+	memset(&copy, 0, sizeof(copy));
+	memcpy(&copy, attr, size < sizeof(copy) ? size : sizeof(copy));
+	copy.attr.size = size;
+	return open_fd(&copy.attr, 0, -1, -1);
+}
+
 int attr_open_in(struct perf_event_attr *attr, int leader)
 {
 	return open_fd(attr, 0, -1, leader);

@@ -47,6 +47,9 @@ bool attr_defers(const struct perf_event_attr *attr);
 /* perf_event_open() without a group; returns the descriptor or -errno. */
 int attr_open(struct perf_event_attr *attr, pid_t pid, int cpu);
 
+/* The same with an attr of size bytes, which may be more or less than ours. */
+int attr_open_sized(const void *attr, unsigned int size);
+
 /* The same, as a member of the group that leader leads. */
 int attr_open_in(struct perf_event_attr *attr, int leader);
 

@@ -73,6 +73,43 @@ static void in_place(const void *arg)
 			  expect.resolved, expect.samples);
 }
 
+/* The same from an event of a whole CPU, for the samples of this task. */
+static void cpu_wide(const void *arg)
+{
+	const struct build_id_case *test = arg;
+	struct perf_event_attr attr;
+	const struct perf_event_header *header;
+	struct expect expect;
+	struct sample sample;
+	unsigned int own = 0;
+	int error;
+
+	need_bits(test->bits);
+	attr_init(&attr, test->source, test->bits | PERF_SAMPLE_TID);
+	error = event_open_on(&event, &attr, -1, 0, -1, EVENT_PAGES);
+	if (error)
+		ktap_stop("perf_event_open(): %s", strerror(-error));
+	make_samples(&expect, test->source);
+	while ((header = event_next(&event))) {
+		const char *problem = NULL;
+
+		if (header->type == PERF_RECORD_SAMPLE)
+			problem = decode_sample(&attr, header, &sample);
+		if (problem)
+			ktap_fail("size %u: %s", header->size, problem);
+		if (problem || header->type != PERF_RECORD_SAMPLE ||
+		    sample.tid.tid != expect.tid)
+			continue;
+		check_sample(&expect, &sample);
+		own++;
+	}
+	ktap_diag("%u samples of this task, %u entries resolved, %u not", own,
+		  expect.resolved, expect.unresolved);
+	if (own < SAMPLES || expect.resolved < SAMPLES)
+		ktap_fail("%u entries resolved in %u samples of this task, %u were made",
+			  expect.resolved, own, SAMPLES);
+}
+
 /* One promise of a sample: a cookie, and the address it was given for. */
 struct promise {
 	__u64 cookie, address;
@@ -241,6 +278,12 @@ static const struct build_id_case in_place_cases[] = {
 	{ "clock.chain", SOURCE_CLOCK, CHAIN_BIT | PERF_SAMPLE_CALLCHAIN },
 };
 
+static const struct build_id_case wide_cases[] = {
+	{ "fault.ip", SOURCE_FAULTS, IP_BIT | PERF_SAMPLE_IP },
+	{ "fault.chain", SOURCE_FAULTS, CHAIN_BIT },
+	{ "syscall.chain", SOURCE_SYSCALLS, CHAIN_BIT },
+};
+
 static const struct build_id_case deferred_cases[] = {
 	{ "fault.ip", SOURCE_FAULTS, IP_BIT | PERF_SAMPLE_IP },
 	{ "fault.ip_alone", SOURCE_FAULTS, IP_BIT },
@@ -263,5 +306,7 @@ int main(int argc, char **argv)
 	for (unsigned int i = 0; i < ARRAY_SIZE(deferred_cases); i++)
 		ktap_add(deferred, &deferred_cases[i], "deferred.%s",
 			 deferred_cases[i].name);
+	for (unsigned int i = 0; i < ARRAY_SIZE(wide_cases); i++)
+		ktap_add(cpu_wide, &wide_cases[i], "cpu_wide.%s", wide_cases[i].name);
 	return ktap_main(argc, argv);
 }

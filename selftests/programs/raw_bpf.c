@@ -11,6 +11,7 @@
 #include "oracle.h"
 #include "work.h"
 
+#include <errno.h>
 #include <linux/perf_event.h>
 #include <sched.h>
 #include <string.h>
@@ -60,7 +61,7 @@ static void make_maps(void)
 		packet[i] = i * 13 + (i >> 8) + 3;
 	value_map = bpf_map(BPF_MAP_TYPE_ARRAY, 4, VALUE_SIZE, 1);
 	result_map = bpf_map(BPF_MAP_TYPE_ARRAY, 4, 8, 1);
-	output_map = bpf_map(BPF_MAP_TYPE_PERF_EVENT_ARRAY, 4, 4, 1);
+	output_map = bpf_map(BPF_MAP_TYPE_PERF_EVENT_ARRAY, 4, 4, 3);
 	bpf_map_set(value_map, 0, value);
 	bpf_map_set(output_map, 0, &event.fd);
 }
@@ -116,7 +117,7 @@ static void emit_call(struct bpf_program *program, __u64 flags, unsigned int siz
 	bpf_emit(program, BPF_HELPER(BPF_FUNC_map_update_elem));
 }
 
-static int load_output(unsigned int size)
+static int load_output(unsigned int size, __u64 flags)
 {
 	static struct bpf_program program;
 	int fd;
@@ -128,7 +129,7 @@ static int load_output(unsigned int size)
 	bpf_emit(&program, BPF_MOVE_IMM(BPF_REG_0, 0));
 	bpf_emit(&program, BPF_RETURN());
 	emit_data(&program, size);
-	emit_call(&program, 0, size);
+	emit_call(&program, flags, size);
 	bpf_emit(&program, BPF_MOVE_IMM(BPF_REG_0, 0));
 	bpf_emit(&program, BPF_RETURN());
 	fd = bpf_load(BPF_PROG_TYPE_TRACEPOINT, &program);
@@ -138,10 +139,10 @@ static int load_output(unsigned int size)
 }
 
 /* Let a program at sys_enter write size bytes; returns what the helper did. */
-static __s64 output(unsigned int size)
+static __s64 output_to(unsigned int size, __u64 flags)
 {
 	struct perf_event_attr attr;
-	int program = load_output(size), error;
+	int program = load_output(size, flags), error;
 
 	take_result();
 	attr_init(&attr, SOURCE_SYSCALLS, 0);
@@ -157,6 +158,11 @@ static __s64 output(unsigned int size)
 	event_close(&trigger);
 	close(program);
 	return take_result();
+}
+
+static __s64 output(unsigned int size)
+{
+	return output_to(size, 0);
 }
 
 /* Let a socket filter write meta bytes and length bytes of a packet. */
@@ -332,6 +338,45 @@ static void packet_short(const void *arg)
 		ktap_fail("65 bytes of a packet of 64: the helper says %lld", result);
 }
 
+struct refusal {
+	const char *what;
+	__u64 flags;
+	int error;
+};
+
+/* What the helper must not do, and says so. */
+static void refusals(const void *arg)
+{
+	static const struct refusal list[] = {
+		{ "an unknown flag", 1ULL << 33, EINVAL },
+		{ "a flag of packets", 1ULL << 63, EINVAL },
+		{ "an index behind the map", 3, E2BIG },
+		{ "an empty slot", 2, ENOENT },
+		{ "an event that is not for BPF", 1, EINVAL },
+	};
+	struct perf_event_attr attr;
+	int other;
+
+	(void)arg;
+	start(PERF_SAMPLE_RAW);
+	attr_init(&attr, SOURCE_CLOCK, PERF_SAMPLE_RAW);
+	other = attr_open(&attr, -1, 0);
+	if (other < 0)
+		ktap_stop("perf_event_open(): %s", strerror(-other));
+	bpf_map_set(output_map, 1, &other);
+	for (unsigned int i = 0; i < ARRAY_SIZE(list); i++) {
+		__s64 result = output_to(16, list[i].flags);
+
+		if (result != -list[i].error)
+			ktap_fail("%s: the helper says %lld, not %d", list[i].what,
+				  result, -list[i].error);
+		if (event_next(&event))
+			ktap_fail("%s: and yet there is a record", list[i].what);
+	}
+	/* The index of this CPU, in one word. */
+	check_output(16, 0, output_to(16, 0xffffffff));
+}
+
 int main(int argc, char **argv)
 {
 	ktap_add(small, NULL, "small");
@@ -339,6 +384,7 @@ int main(int argc, char **argv)
 	ktap_add(ring_edges, NULL, "ring_edges");
 	ktap_add(large, NULL, "large");
 	ktap_add(too_large, NULL, "too_large");
+	ktap_add(refusals, NULL, "refusals");
 	ktap_add(packet_small, NULL, "packet.small");
 	ktap_add(packet_paged, NULL, "packet.paged");
 	ktap_add(packet_short, NULL, "packet.too_short");

@@ -117,6 +117,16 @@ static void shared(const void *arg)
 	}
 }
 
+/* Two events that ask for the same. */
+static void same(const void *arg)
+{
+	const struct shared_case *test = arg;
+
+	if (refused(test->ask))
+		ktap_skip("the base kernel refuses the bit");
+	pair(test->ask, test->ask, test->source);
+}
+
 int main(int argc, char **argv)
 {
 	static struct shared_case cases[2][ARRAY_SIZE(asks)];
@@ -130,6 +140,8 @@ int main(int argc, char **argv)
 			test->ask = &asks[i];
 			test->source = source;
 			ktap_add(shared, test, "%s.%s", source_names[source],
+				 asks[i].name);
+			ktap_add(same, test, "%s.same.%s", source_names[source],
 				 asks[i].name);
 		}
 	}
