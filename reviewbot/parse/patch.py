@@ -12,6 +12,7 @@ from email.utils import parsedate_to_datetime
 
 from reviewbot.model import Patch
 from reviewbot.parse.address import parse_author
+from reviewbot.parse.characters import odd_characters
 from reviewbot.parse.diff import ParsedDiff, parse_diff, starts_diff
 from reviewbot.parse.flowed import undo_flowed
 from reviewbot.parse.mime import Message, parse_message
@@ -237,6 +238,7 @@ class _Builder:
             below = _SIGNED.search(diff.outside)
             self.notes.append("Signed-off-by is below the --- line" if below else "no Signed-off-by")
         self.notes += _diffstat_notes(diff, rest)
+        self.notes += odd_characters({"subject": self.subject.title, "log": log, "diff": diff.text})
 
 
 def _cut_log(text: str) -> tuple[str, str]:

@@ -19,7 +19,7 @@ from reviewbot.model import BaseInfo, Outcome, Series, StageResult, Status
 from reviewbot.parse.dates import FIXED_EPOCH, commit_date
 from reviewbot.parse.diff import parse_diff
 from reviewbot.parse.maintainers import parse_maintainers, short_name, trees_for
-from reviewbot.tools.applier import Step, applies, steps_of
+from reviewbot.tools.applier import ALREADY_IN, Step, applies, steps_of
 from reviewbot.tools.branches import Branches, load
 from reviewbot.tools.git import git, must
 from reviewbot.tools.history import recent
@@ -138,7 +138,7 @@ class _Choice:
             return self._take(exact[0], f"all {len(blobs)} pre-image blobs are in {exact[0].name}{more}")
         if not blobs:
             self.lost.append("no pre-image blobs: the patches have no index lines")
-        return self._tried(ordered, len(blobs))
+        return self._tried(ordered, len(blobs), top)
 
     def _ordered(self, found: list[Candidate], epoch: int) -> Iterator[tuple[Candidate, str]]:
         # Everything once, with why it stands here: named branches, best blob score, newest tag before the mail, HEAD,
@@ -203,17 +203,23 @@ class _Choice:
         if len(lost) > _LISTED:
             self.lost.append(f"… and {len(lost) - _LISTED} more")
 
-    def _tried(self, ordered: list[tuple[Candidate, str]], total: int) -> _Choice:
+    def _tried(self, ordered: list[tuple[Candidate, str]], total: int, head: Candidate) -> _Choice:
         # No candidate has all blobs: the first one that the series applies to; else the best score.
         steps = steps_of(self.series)
+        holders: list[Candidate] = []
         with tempfile.TemporaryDirectory(prefix="reviewbot-base-") as scratch:
             for one, why in ordered[:_TRIES]:
                 reason = self._reason(one, steps, Path(scratch))
                 if not reason:
                     return self._take(one, f"{one.name} ({why}{_share(one, total)}): the series applies")
+                if reason == ALREADY_IN:
+                    holders.append(one)
                 self.lost.append(f"{one.name} ({why}{_share(one, total)}): {reason}")
-        best, why = ordered[0]
-        return self._take(best, f"{best.name} ({why}{_share(best, total)}); the series applies to none of those tried")
+        if holders:
+            return self._take(holders[0], f"{holders[0].name}: the series is in it already, and applies to no other")
+        # With no blob in common a date says little: the tree's own HEAD.
+        best = ordered[0][0] if ordered[0][0].hits else head
+        return self._take(best, f"{best.name}{_share(best, total)}; the series applies to none of those tried")
 
     def _reason(self, one: Candidate, steps: list[Step], scratch: Path) -> str:
         if refused := refusal(self.repo, one.commit, self.series, steps):

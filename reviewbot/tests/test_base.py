@@ -155,7 +155,20 @@ def test_when_nothing_fits_the_best_is_taken_and_said(repo: Repo) -> None:
         repo, Series(title="t", patches=(Patch(subject="s", message="", diff=broken, files=(FILE,)),), total=1)
     )
     assert "applies to none of those tried" in got.chosen_by
+    assert got.commit == repo.id("v3")
     assert len(got.candidates) >= 3
+
+
+def test_a_version_that_has_the_series_already_is_better_than_one_that_it_does_not_fit(repo: Repo) -> None:
+    one = series(repo, line=31)
+    diff = (
+        one.patches[0]
+        .diff.replace("-int line_031;", "-int line_031_old;")
+        .replace("+int changed;", "+int line_031_new;")
+    )
+    diff = diff.replace(" int line_030;", " int line_030_new;").replace(" int line_032;", " int line_032_new;")
+    got = choose(repo, Series(title="t", patches=(Patch(subject="s", message="", diff=diff, files=(FILE,)),), total=1))
+    assert (got.commit, "is in it already" in got.chosen_by) == (repo.id("v3"), True)
 
 
 def test_prerequisites_choose_the_branch_that_holds_them(repo: Repo) -> None:

@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from reviewbot.parse.diff import FileDiff
     from reviewbot.tools.objects import TreeEntry
 
+# What make and Kconfig run at once when they read a file.
+_RUN = ("$(shell", "$(success,", "$(failure,", "!=", "$(eval")
+ALREADY_IN = "in the tree already"
 _FLAGGED = (".gitattributes", ".gitmodules", ".gitignore", ".b4-config")
 
 
@@ -152,6 +155,8 @@ class Applier:
         self.notes += [f"{step.label}: {note}" for note in notes]
         flagged = [f.path for f in files if f.path.rpartition("/")[2] in _FLAGGED]
         self.notes += [f"{step.label} changes {shown(path)}: git ignores it here" for path in flagged]
+        running = [f.path for f in files if _runs_commands(f)]
+        self.notes += [f"{step.label} lets {shown(path)} run commands on the build host" for path in running]
         return data
 
 
@@ -162,7 +167,13 @@ def applies(repo: Path, commit: str, steps: Sequence[Step], *, scratch: Path, lo
         tried = work.take(step)
         if not (tried.applied or tried.already):
             return f"{step.label}: {tried.attempt.first_error}"
-    return "" if work.made else "in the tree already"
+    return "" if work.made else ALREADY_IN
+
+
+def _runs_commands(file: FileDiff) -> bool:
+    name = file.path.rpartition("/")[2]
+    build = name.startswith(("Kconfig", "Makefile", "Kbuild")) or name.endswith((".mk", ".include"))
+    return build and any(word in line for line in file.lines("+") for word in _RUN)
 
 
 def _options(step: Step) -> list[str]:
