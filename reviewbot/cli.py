@@ -316,6 +316,47 @@ def selftest_generate(
     print(f"{directory}: {', '.join(names)}")
 
 
+@app.command()
+def mutate(
+    series: Annotated[str, typer.Argument(metavar="SERIES", help="mbox, .patch, directory of patches, or -")],
+    tree: TreeName,
+    base: Base = "",
+    prereq: Prereq = None,
+    out: Out = None,
+    every: Every = False,
+    seed: Annotated[int, typer.Option("--seed", metavar="N", help="The order in which candidates are drawn.")] = 0,
+    sample: Annotated[
+        int, typer.Option("--sample", metavar="N", min=0, help="How many wrong kernels to try; 0 is all.")
+    ] = 0,
+    budget: Annotated[
+        int, typer.Option("--budget", metavar="SECONDS", min=0, help="Stop after this time; 0 is no limit.")
+    ] = 0,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with the run that --out holds.")] = False,
+    quiet: Quiet = False,
+) -> None:
+    """Try wrong kernels: say how many of them the generated tests catch, and which lines no test verifies."""
+    from reviewbot.campaign import Options  # noqa: PLC0415
+    from reviewbot.mutate import mutate as run_mutants  # noqa: PLC0415
+    from reviewbot.report.mutants import render_text  # noqa: PLC0415
+    from reviewbot.request import Request  # noqa: PLC0415
+
+    request = Request(
+        source=series,
+        tree=tree,
+        stdin=sys.stdin.buffer.read() if series == "-" else None,
+        base=base,
+        prerequisites=tuple(prereq or ()),
+        out=out,
+        every=every,
+        command=_typed(),
+    )
+    options = Options(seed=seed, sample=sample, budget_s=budget, resume=resume)
+    report, directory = run_mutants(request, _cache(), options, _note(quiet))
+    print(render_text(report), end="")
+    print(f"\nReport: {directory / 'mutants.html'}\n        {directory / 'mutants.json'}")
+    raise typer.Exit(0 if report.finished else EXIT_INCONCLUSIVE)
+
+
 @app.command("report")
 def report_again(
     results: Annotated[Path, typer.Argument(metavar="RESULTS.JSON")],

@@ -19,7 +19,9 @@ from reviewbot.stages.versions import diff_versions
 from reviewbot.tools.tree import Tree, get_tree
 
 if TYPE_CHECKING:
-    from reviewbot.model import Outcome, Series, StageResult
+    from pathlib import Path
+
+    from reviewbot.model import ApplyResult, Outcome, Series, StageResult
     from reviewbot.request import Request
     from reviewbot.tools.cache import Cache
 
@@ -38,10 +40,11 @@ def read_prerequisite(path: str) -> Series:
     return outcome.value
 
 
-def generate_selftests(request: Request, cache: Cache) -> tuple[str, ...]:
-    """Write the kselftest directory for the request's series into request.out; return the names of its programs.
+def applied_series(request: Request, cache: Cache, scratch: Path) -> tuple[Tree, Series, ApplyResult]:
+    """Return the tree, the series and the commits where it stands.
 
-    Raises UsageError when the series does not apply, or has nothing to do with perf sample types.
+    A series that the tree has already stands on base, which is then its tip too. Raises UsageError when it does not
+    apply.
     """
     tree = get_tree(cache, request.tree)
     outcome = read_request(request, tree)
@@ -50,17 +53,28 @@ def generate_selftests(request: Request, cache: Cache) -> tuple[str, ...]:
         raise UsageError(msg)
     series, prerequisites = outcome.value, [read_prerequisite(path) for path in request.prerequisites]
     base = choose_base(tree.repo, tree.name, series, rev=request.base, describe=tree.describe).value
-    if base is None or request.out is None:
-        msg = f"--tree {tree.name}: has no commit to generate for"
+    if base is None:
+        msg = f"--tree {tree.name}: has no commit to apply to"
         raise UsageError(msg)
-    scratch = cache.dir("scratch", f"generate-{os.getpid()}")
     done = apply(tree.repo, base, series, prerequisites, scratch=scratch, log=scratch / "apply.log")
     applied = done.value
     if applied is not None and applied.state is ApplyState.ALREADY_MERGED:
-        applied = replace(applied, base_commit=base.commit, tip_commit=base.commit)
+        applied = replace(applied, base_commit=base.commit, prerequisite_commit=base.commit, tip_commit=base.commit)
     if applied is None or not applied.tip_commit:
         msg = f"{request.source}: {done.result.summary}"
         raise UsageError(msg)
+    return tree, series, applied
+
+
+def generate_selftests(request: Request, cache: Cache) -> tuple[str, ...]:
+    """Write the kselftest directory for the request's series into request.out; return the names of its programs.
+
+    Raises UsageError when the series does not apply, or has nothing to do with perf sample types.
+    """
+    if request.out is None:
+        msg = "no directory to write the selftests into"
+        raise UsageError(msg)
+    tree, series, applied = applied_series(request, cache, cache.dir("scratch", f"generate-{os.getpid()}"))
     return write_selftests(tree.repo, applied, series, request.out, every=request.every)
 
 

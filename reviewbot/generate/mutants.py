@@ -17,11 +17,13 @@ from reviewbot.generate.csource import Function, functions, parse_body
 from reviewbot.generate.mutant_sites import Change, Shape, constants_in, find_changes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
 _HUNK = re.compile(r"^@@ -\d+(?:,\d+)? \+(\d+)(?:,(\d+))? @@")
 # Headers that user space compiles too, and copies of kernel files for the tools.
 _NOT_KERNEL = ("include/uapi/", "tools/", "samples/", "scripts/", "Documentation/")
+
+_DISTINCT_LENGTH, _DISTINCT_COUNT = 12, 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,6 +82,45 @@ def added_lines(diff: str) -> dict[str, frozenset[int]]:
             first, left = int(match[1]), int(match[2] or 1)
             found.setdefault(path, set()).update(range(first, first + left))
     return {path: frozenset(lines) for path, lines in found.items() if lines}
+
+
+def lines_of_series(diffs: Iterable[str], files: Mapping[str, bytes]) -> dict[str, frozenset[int]]:
+    """Return, for a series that the tree has already, the numbers of its lines that still stand in each file.
+
+    A line counts when its text is long and rare enough to be that line, or when it stands next to one that counts.
+    """
+    wanted: dict[str, set[bytes]] = {}
+    for diff in diffs:
+        for path, lines in _added_texts(diff):
+            wanted.setdefault(path, set()).update(lines)
+    found = {}
+    for path in wanted.keys() & files.keys():
+        texts = [b" ".join(line.split()) for line in files[path].split(b"\n")]
+        counts = Counter(texts)
+        match = [text in wanted[path] for text in texts]
+        sure = [
+            m and len(t) >= _DISTINCT_LENGTH and counts[t] <= _DISTINCT_COUNT for m, t in zip(match, texts, strict=True)
+        ]
+        for order in (range(1, len(texts)), range(len(texts) - 2, -1, -1)):
+            step = -1 if order.step > 0 else 1
+            for at in order:
+                sure[at] = sure[at] or (match[at] and bool(texts[at]) and sure[at + step])
+        found[path] = frozenset(n for n, yes in enumerate(sure, 1) if yes)
+    return {path: lines for path, lines in found.items() if lines}
+
+
+def _added_texts(diff: str) -> Iterator[tuple[str, list[bytes]]]:
+    # The added lines of each C file of a diff, white space normalised. Lines outside hunks do not start with one "+".
+    path, lines = "", list[bytes]()
+    for line in diff.split("\n"):
+        if line.startswith("+++ "):
+            yield path, lines
+            name = line[4:].split("\t")[0]
+            kernel = name.endswith((".c", ".h")) and not name.removeprefix("b/").startswith(_NOT_KERNEL)
+            path, lines = (name.removeprefix("b/") if kernel else ""), []
+        elif line.startswith("+"):
+            lines.append(b" ".join(line[1:].encode("utf-8", "surrogateescape").split()))
+    yield path, lines
 
 
 def find_mutants(files: Mapping[str, bytes], added: Mapping[str, Iterable[int]]) -> Found:

@@ -35,16 +35,15 @@ ANSWER_MAX = 6  # items of one part of the answer
 
 def render_html(report: Report) -> str:
     """Return the page for a report."""
-    environment = _environment()
+    return render_page("report.html.j2", report=report, answer=answer(report))
+
+
+def render_page(template: str, **values: object) -> str:
+    """Return a page from one of our templates, with the style sheet and its hash; every value is escaped there."""
     css = (_TEMPLATES / "report.css").read_text(encoding="utf-8")
     policy = base64.b64encode(hashlib.sha256(css.encode()).digest()).decode()
-    body = environment.get_template("report.html.j2").render(
-        report=report,
-        answer=answer(report),
-        css=Markup(css),  # noqa: S704 (our own file)
-        style_hash=policy,
-    )
-    return str(body)
+    page = _environment().get_template(template)
+    return str(page.render(**values, css=Markup(css), style_hash=policy))  # noqa: S704 (our own file)
 
 
 @cache

@@ -8,11 +8,10 @@ on the prerequisites' tip too. The kernel's own complaints while the tests ran c
 from __future__ import annotations
 
 import shlex
-import shutil
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from reviewbot.compare import Run, compare_cases, read_program, unsettled
+from reviewbot.compare import Run, compare_cases, unsettled
 from reviewbot.errors import InfraError, UsageError
 from reviewbot.generate.kselftest import DIRECTORY, load_specs, programs, render_kselftest
 from reviewbot.generate.scope import Scope, find_scope
@@ -21,8 +20,9 @@ from reviewbot.parse.diagnostics import parse_build
 from reviewbot.parse.uapi import UapiError
 from reviewbot.splats import splat_findings, tail
 from reviewbot.tools.git import git, must
-from reviewbot.tools.guest import SHARE, GuestTest, read_result
+from reviewbot.tools.guest import SHARE, read_result
 from reviewbot.tools.kselftest import compile_directory, write_directory
+from reviewbot.tools.programs import boot_programs, read_programs
 from reviewbot.tools.vng import Boot, Ending
 
 if TYPE_CHECKING:
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from reviewbot.tools.vng import Machine
 
 HEADER = "include/uapi/linux/perf_event.h"
-PROGRAM_TIMEOUT_S = 120
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -177,30 +176,28 @@ class _Session:
         number = len(self.passes[side]) + 1
         self.bench.note(f"{side}, run {number}")
         share = self.bench.job / f"selftest-{side}-{number}"
-        (share / "bin").mkdir(parents=True, exist_ok=True)
-        for name in self.names:
-            shutil.copy2(self.bench.job / "programs" / name, share / "bin" / name)
-        tests = tuple(
-            GuestTest(name=n, program=n, arguments=(f"--kernel={role}",), timeout_s=PROGRAM_TIMEOUT_S)
-            for n in self.names
-        )
         log = self.bench.run_dir / "selftest" / f"console-{side}-{number}.log"
-        boot = self.bench.machine.boot(kernel.image, share, log, tests=tests)
+        boot = boot_programs(
+            self.bench.machine,
+            kernel.image,
+            self.names,
+            directory=self.bench.job / "programs",
+            role=role,
+            share=share,
+            log=log,
+        )
         self.commands.append(boot.command)
         self.logs.append(Log(title=f"console of {side}, run {number}", path=f"selftest/{log.name}"))
         self.passes[side].append(_Pass(run=self.read(share, side, number), boot=boot))
 
     def read(self, share: Path, side: str, number: int) -> Run:
-        run: Run = {}
         for name in self.names:
-            ktap, status = read_result(share, f"{name}.ktap"), read_result(share, f"{name}.rc")
+            ktap = read_result(share, f"{name}.ktap")
             if ktap is not None:
                 path = self.bench.run_dir / "selftest" / f"{name}-{side}-{number}.ktap"
                 path.write_text(ktap, encoding="utf-8")
                 self.logs.append(Log(title=f"{name} on {side}, run {number}", path=f"selftest/{path.name}"))
-            errors = read_result(share, f"{name}.err") or ""
-            run |= read_program(name, ktap, status, PROGRAM_TIMEOUT_S, errors=errors)
-        return run
+        return read_programs(share, self.names)
 
     def blame(self, cases: tuple[Case, ...]) -> tuple[Case, ...]:
         """Run the prerequisites' tip for what base can run and patched fails: it may be theirs."""

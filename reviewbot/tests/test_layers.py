@@ -11,11 +11,12 @@ PACKAGE = Path(__file__).resolve().parents[1]
 # From the top down: a module imports from the layers below its own. A new module at the top gets its place here.
 LAYERS = (
     {"cli"},
-    {"pipeline", "demo", "record", "single"},
+    {"mutate"},
+    {"pipeline", "demo", "campaign", "record", "single"},
     {"stages"},
     {"checks"},
     {"tools"},
-    {"run", "generate", "parse", "report", "verdict", "compare", "splats", "progress"},
+    {"run", "generate", "parse", "report", "verdict", "compare", "splats", "kills", "progress"},
     {"pipes", "session", "request", "resources"},
     {"model", "errors", "__version__"},
 )
@@ -25,16 +26,19 @@ BESIDE = {
     ("generate", "parse"),
     ("compare", "parse"),
     ("splats", "parse"),
+    ("kills", "compare"),
+    ("kills", "splats"),
     ("progress", "report"),
     ("pipeline", "record"),
     ("pipeline", "single"),
+    ("campaign", "record"),
 }
 # Packages whose modules use each other; stages and checks meet in the pipeline and in the registry.
 CLOSED = {"stages", "checks"}
 SHARED = {"contract"}  # what every check is made of
 COLLECTS = {"registry"}  # the list of every check
 # Data in, data out.
-PURE = {"generate", "parse", "report", "verdict", "compare", "splats", "model", "errors"}
+PURE = {"generate", "parse", "report", "verdict", "compare", "splats", "kills", "model", "errors"}
 IMPURE_MODULES = {"os", "shutil", "socket", "tempfile", "time", "threading", "multiprocessing", "asyncio", "requests"}
 PROGRAM_STARTERS = {"subprocess", "multiprocessing", "pty", "asyncio", "concurrent", "runpy", "importlib"}
 IMPORTLIB_READS = {"importlib.metadata", "importlib.resources"}

@@ -1,0 +1,137 @@
+"""The state of a mutation run: which mutants are tried, what became of each, saved after every one.
+
+mutants.json is the report and the state at once. It holds for one text of the kernel and one text of the tests, which
+its key says: with another key a run cannot go on.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from reviewbot.errors import UsageError
+from reviewbot.record import write_atomically
+from reviewbot.report.mutants import Fate, MutantResult, MutationReport, parse_json, render_html, render_json
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from reviewbot.generate.mutants import Mutant
+
+NAME = "mutants.json"
+_LINES_SHOWN = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """seed orders the candidates; sample is how many valid ones are tried (0: all); budget_s is 0 for no limit."""
+
+    seed: int = 0
+    sample: int = 0
+    budget_s: float = 0.0
+    resume: bool = False
+
+
+@dataclass(slots=True, kw_only=True)
+class Campaign:
+    """What is known of each mutant, by number, and where it is saved."""
+
+    out: Path
+    report: MutationReport
+    options: Options
+    results: dict[int, MutantResult]
+    facts: dict[str, str] = field(default_factory=dict)
+    before_s: float = 0.0
+    started: float = field(default_factory=time.monotonic)
+
+    @property
+    def order(self) -> list[int]:
+        """Every number, in the order that the seed gives."""
+        numbers = sorted(self.results)
+        random.Random(self.options.seed).shuffle(numbers)  # noqa: S311 - a sample that can be drawn again
+        return numbers
+
+    def over(self) -> bool:
+        """Return whether the time budget is spent."""
+        return bool(self.options.budget_s) and time.monotonic() - self.started > self.options.budget_s
+
+    def chosen(self) -> list[int]:
+        """Return the numbers of the sample: the first ones in order that can be tried."""
+        fit = [n for n in self.order if self.results[n].fate not in (Fate.INVALID, Fate.EQUIVALENT)]
+        return fit[: self.options.sample] if self.options.sample else fit
+
+    def waiting(self) -> list[int]:
+        """Return the numbers of the sample that were not tried yet, those that need no build of their own first."""
+        left = [n for n in self.chosen() if self.results[n].fate is Fate.NOT_RUN]
+        return sorted(left, key=lambda n: self.results[n].own_build)
+
+    def settle(self, number: int, **changes: object) -> None:
+        """Keep what became of a mutant, and save."""
+        self.results[number] = replace(self.results[number], **changes)  # type: ignore[arg-type]
+        self.save()
+
+    def save(self) -> MutationReport:
+        """Write mutants.json and mutants.html by atomic rename, and return what they hold."""
+        report = replace(
+            self.report,
+            results=tuple(self.results[n] for n in sorted(self.results)),
+            facts=tuple(self.facts.items()),
+            finished=not self.waiting(),
+            duration_s=self.before_s + time.monotonic() - self.started,
+        )
+        write_atomically(self.out / NAME, render_json(report))
+        write_atomically(self.out / "mutants.html", render_html(report))
+        return report
+
+
+def open_campaign(out: Path, report: MutationReport, options: Options, mutants: Sequence[Mutant]) -> Campaign:
+    """Return a new campaign, or the one that out holds when options ask to go on.
+
+    Raises UsageError when there is nothing to go on with, or when it was about another text or other tests.
+    """
+    results = {m.number: _fresh(m) for m in mutants}
+    campaign = Campaign(out=out, report=report, options=options, results=results)
+    if not options.resume:
+        return campaign
+    path = out / NAME
+    try:
+        old = parse_json(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, ValueError) as error:
+        msg = f"--resume: {path}: {error}"
+        raise UsageError(msg) from error
+    if old.key != report.key:
+        msg = f"--resume: {path} is about other sources or other tests; leave out --resume to begin again"
+        raise UsageError(msg)
+    known = {r.ident: r for r in old.results}
+    campaign.results = {n: known.get(r.ident, r) for n, r in results.items()}
+    campaign.facts, campaign.before_s = dict(old.facts), old.duration_s
+    return campaign
+
+
+def _fresh(mutant: Mutant) -> MutantResult:
+    return MutantResult(
+        ident=mutant.ident,
+        number=mutant.number,
+        file=mutant.file,
+        line=mutant.line,
+        function=mutant.function,
+        operator=mutant.operator,
+        before=mutant.before,
+        after=mutant.after,
+        fate=Fate.EQUIVALENT if mutant.equivalent else Fate.NOT_RUN,
+        reason=mutant.equivalent,
+        own_build=mutant.own_build,
+    )
+
+
+def source_lines(files: Mapping[str, bytes], mutants: Sequence[Mutant]) -> dict[str, str]:
+    """Return the source lines of each mutant, by ident, for the report."""
+    split = {path: text.decode("utf-8", "replace").split("\n") for path, text in files.items()}
+    found = {}
+    for mutant in mutants:
+        last = min(mutant.last_line, mutant.line + _LINES_SHOWN - 1)
+        found[mutant.ident] = "\n".join(split[mutant.file][mutant.line - 1 : last])
+    return found
