@@ -10,6 +10,7 @@ import os
 import shlex
 import signal
 import sys
+import traceback
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NoReturn
@@ -79,6 +80,9 @@ def main() -> NoReturn:
         _die(error.format_message(), EXIT_USAGE)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or the interpreter complains when it flushes
+        sys.exit(EXIT_INCONCLUSIVE)
+    except Exception:  # a bug: it must not look like the verdict "fail"
+        traceback.print_exc()
         sys.exit(EXIT_INCONCLUSIVE)
     sys.exit(status if isinstance(status, int) else 0)
 
@@ -375,10 +379,11 @@ def report_again(
         raise UsageError(msg)
     try:
         text = results.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        msg = f"{results}: {error}"
+        report = parse_results(text)
+    except (OSError, UnicodeDecodeError, UsageError) as error:
+        msg = f"{results}: {getattr(error, 'strerror', None) or error}"
         raise UsageError(msg) from error
-    sys.stdout.write(forms[form](parse_results(text)) + "\n")
+    sys.stdout.write(forms[form](report) + "\n")
 
 
 def _stdin(source: str) -> bytes | None:

@@ -79,13 +79,15 @@ def review(request: Request, cache: Cache, progress: Progress) -> tuple[Report, 
     run = Run(request=request, cache=cache, progress=progress, timings=Timings(cache, request.tree))
     tree = get_tree(cache, request.tree)
     fragments = load_fragments(request.fragments or DEFAULT_FRAGMENTS)
-    read = run.timed("intake", lambda: read_request(request, tree))
+    read = run.timed("intake", lambda: read_request(request, tree), announced=False)
     if read.value is None:
         raise UsageError(f"{request.source}: {read.result.summary}")
     series = read.value
     prerequisites = [read_prerequisite(path) for path in request.prerequisites]
     chosen = run.timed(
-        "base", lambda: choose_base(tree.repo, tree.name, series, rev=request.base, describe=tree.describe)
+        "base",
+        lambda: choose_base(tree.repo, tree.name, series, rev=request.base, describe=tree.describe),
+        announced=False,
     )
     run.series, run.base, run.out = series, chosen.value, _run_dir(request, series, run.stamp)
     run.stages += [read.result, chosen.result]

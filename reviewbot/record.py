@@ -74,12 +74,16 @@ class Run:
             stages=tuple(self.stages),
         )
 
-    def timed(self, name: str, work: Callable[[], Outcome[T]], *, cached: bool = False) -> Outcome[T]:
+    def timed(
+        self, name: str, work: Callable[[], Outcome[T]], *, cached: bool = False, announced: bool = True
+    ) -> Outcome[T]:
         """Run one stage with progress; its result gets the time that it took, and an InfraError becomes ERROR.
 
-        cached: the stage will not take its usual time, and what it takes is no guide for later.
+        cached: the stage will not take its usual time, and what it takes is no guide for later. announced: its start is
+        shown; not so for what can still turn out to be a usage error, whose one line stands alone.
         """
-        self.progress.start(name, None if cached else self.timings.estimate(name))
+        if announced:
+            self.progress.start(name, None if cached else self.timings.estimate(name))
         started = time.monotonic()
         try:
             outcome = work()

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 EACH_PATCH_LIMIT = 20
 _EXCERPT_CHARS = 4000
+_NOT_COMPILED = " was not compiled: nothing of it is in this configuration"
 
 
 def build(builder: Builder, applied: ApplyResult, run_dir: Path) -> Outcome[Kernels]:
@@ -42,7 +43,7 @@ def build(builder: Builder, applied: ApplyResult, run_dir: Path) -> Outcome[Kern
         summary = f"patched does not build: {tip.problem or _first_error(tip)}"
     elif any(f.counts and f.severity is not Status.PASS for f in findings):
         status = Status.FAIL if blamed else Status.WARN
-        summary = "both build; the series introduces " + _amount([f for f in findings if f.counts])
+        summary = _doubts(findings)
     else:
         same = applied.tip_commit == applied.base_commit
         summary = "base builds" if same else "base and patched build; nothing new from the compiler"
@@ -135,16 +136,29 @@ def _not_compiled(builder: Builder, applied: ApplyResult) -> tuple[Finding, ...]
     names = sorted({n for p in applied.patches if p.role is Blame.SERIES for n in p.files if n.endswith((".c", ".S"))})
     if builder.cached(applied.tip_commit) and not (builder.make.build / "vmlinux").exists():
         return ()
+    absent = [name for name in names if not (builder.make.build / name).with_suffix(".o").exists()]
+    # Absence never passes: when no source file of the series was compiled, a reader has to know.
+    nothing = bool(absent) and len(absent) == len(names)
     return tuple(
         Finding(
-            title=f"{name} was not compiled: nothing of it is in this configuration",
-            severity=Status.PASS,
+            title=f"{name}{_NOT_COMPILED}",
+            severity=Status.WARN if nothing else Status.PASS,
             origin=Origin.INTRODUCED,
             file=name,
         )
-        for name in names
-        if not (builder.make.build / name).with_suffix(".o").exists()
+        for name in absent
     )
+
+
+def _doubts(findings: tuple[Finding, ...]) -> str:
+    counted = [f for f in findings if f.counts and f.severity is not Status.PASS]
+    absent = [f for f in counted if f.title.endswith(_NOT_COMPILED)]
+    broken = [f for f in counted if f.title.startswith("patch ")]
+    rest = [f for f in counted if f not in absent and f not in broken]
+    parts = [f"the series introduces {_amount(rest)}"] if rest else []
+    parts += [f.title.split(";")[0] for f in broken]
+    parts += ["no source file of the series was compiled in this configuration"] if absent else []
+    return "both build; " + "; ".join(parts)
 
 
 def _base_broken(base: Attempt, log: Log, recipe: str) -> StageResult:

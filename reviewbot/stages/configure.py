@@ -20,7 +20,7 @@ from reviewbot.resources import data_dir
 from reviewbot.tools.profiles import Profile
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from reviewbot.tools.kernel import Builder, Configured
 
@@ -88,6 +88,7 @@ def configure(
         ("fragments", " ".join(fragments.names)),
         ("symbols set", str(count)),
         ("symbols asked for", str(len(fragments.wanted))),
+        *_not_exercised(parse_config(text)),
         *profile.facts,
         *configured.unknown,
     )
@@ -105,6 +106,13 @@ def configure(
         logs=(log,),
     )
     return Outcome(result=result, value=None if lost else configured.path)
+
+
+def _not_exercised(config: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
+    # What a kernel of this configuration does not notice; silence about it is no proof.
+    checkers = {"KASAN": "memory errors", "PROVE_LOCKING": "lock order", "DEBUG_KMEMLEAK": "leaks"}
+    absent = [f"{what} (CONFIG_{symbol})" for symbol, what in checkers.items() if config.get(symbol) != "y"]
+    return (("not exercised", f"no checker for {', '.join(absent)}; fragment debug has them"),) if absent else ()
 
 
 def _summary(fragments: Fragments, configured: Configured, profile: Profile) -> str:
