@@ -11,7 +11,18 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
-from reviewbot.model import AppliedPatch, ApplyResult, ApplyState, BaseInfo, Blame, Outcome, Series, StageResult, Status
+from reviewbot.model import (
+    AppliedPatch,
+    ApplyResult,
+    ApplyState,
+    BaseInfo,
+    Blame,
+    Log,
+    Outcome,
+    Series,
+    StageResult,
+    Status,
+)
 from reviewbot.parse.diagnose import diagnose
 from reviewbot.parse.merged import merged_evidence
 from reviewbot.parse.needs import undefined_candidates
@@ -27,6 +38,8 @@ if TYPE_CHECKING:
     from reviewbot.model import HunkFailure
 
 STAGE = "apply"
+# Beside the log: what a three-way merge made of a patch that does not apply.
+SUGGESTION = "merge-suggestion.patch"
 _SHOWN = 8
 
 
@@ -62,6 +75,7 @@ def apply(
         duration_s=time.monotonic() - started,
         facts=_facts(result),
         commands=tuple(work.commands),
+        logs=tuple(work.logs),
         excerpt=_excerpt(result),
     )
     return Outcome(result=stage, value=result)
@@ -88,6 +102,7 @@ class _Work:
         self.log = log
         self.unmet: tuple[str, ...] = ()
         self.commands: list[str] = []
+        self.logs: list[Log] = []
 
     def run(self, *, allow_fuzz: bool) -> ApplyResult:
         if refused := refusal(self.repo, self.base.commit, self.series, self.steps):
@@ -123,7 +138,17 @@ class _Work:
         fuzz = " (would need fuzz: --allow-fuzz)" if tried.fuzz else ""
         where = f"{failures[0].file}: {failures[0].reason}" if failures else error
         summary = f"{step.label} does not apply to {self.base.tree} {self.base.describe}{fuzz}: {where}{why}"
-        return self._state(state, summary, failures=failures, evidence=(f"git: {error}", *self._needs()))
+        evidence = (f"git: {error}", *self._merge_attempt(step), *self._needs())
+        return self._state(state, summary, failures=failures, evidence=evidence)
+
+    def _merge_attempt(self, step: Step) -> list[str]:
+        text, merged = self.applier.three_way(step)
+        if merged:
+            file = self.log.parent / SUGGESTION
+            file.write_bytes(merged)
+            self.logs.append(Log(title="merge suggestion", path=SUGGESTION, size_bytes=len(merged)))
+            text = f"{text}: the merged change is in {SUGGESTION}, not tested"
+        return [text] if text else []
 
     def _others(self, failed: Step) -> tuple[HunkFailure, ...]:
         # What a reader wants to know next: does the series itself find its places where a prerequisite did not?

@@ -12,13 +12,19 @@ from typing import TYPE_CHECKING
 
 from reviewbot.errors import UsageError
 from reviewbot.model import Outcome, Series, StageResult, Status
+from reviewbot.parse.answers import answers
+from reviewbot.parse.patch import read_mail
 from reviewbot.parse.series import Assembly, Skipped, assemble
+from reviewbot.parse.stream import assemblies
+from reviewbot.tools.inbox import raw_mails
 from reviewbot.tools.sources import read_source
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
 STAGE = "intake"
+_MOST_POOL = 100
 
 
 def intake(
@@ -38,14 +44,47 @@ def intake(
     The result is SKIP, without a value, when the source is mail but no patch series (a pull request, bot mail, a cover
     letter alone). Raises UsageError for a source that cannot be used, and for one that holds several series.
     """
+    return read_series(source, stdin=stdin, repo=repo, inbox=inbox, index=index)[0]
+
+
+def read_series(
+    source: str,
+    *,
+    stdin: bytes | None = None,
+    repo: Path | None = None,
+    inbox: Path | None = None,
+    index: Path | None = None,
+) -> tuple[Outcome[Series], tuple[Series, ...]]:
+    """Do what intake() does, and return also the other series of the input that the one under review asks for.
+
+    They are the pool of stages.prerequisites.resolve().
+    """
     started = time.monotonic()
     found = read_source(source, stdin=stdin, repo=repo, inbox=inbox, index=index)
     assembly = assemble(found.mails, source=source, one_series=found.one_series)
-    assembly = _wanted(assembly, source, by_id=inbox is not None or "@" in source)
+    assembly, pool = _without_needed(_wanted(assembly, source, by_id=inbox is not None or "@" in source))
     if found.notes and len(assembly.series) == 1:
         only = assembly.series[0]
         assembly = replace(assembly, series=(replace(only, notes=(*only.notes, *found.notes)),))
-    return _outcome(source, assembly, time.monotonic() - started)
+    return _outcome(source, assembly, time.monotonic() - started), pool
+
+
+def archive(inbox: Path, *, newest: int = 0) -> Iterator[Assembly]:
+    """Read a whole public-inbox archive as a stream of series, in bounded memory; newest limits it to the last mails.
+
+    Each mail is in one Assembly, in a series or skipped with its reason. Raises UsageError when there is no archive.
+    """
+    yield from assemblies(read_mail(raw) for raw in raw_mails(inbox, newest=newest))
+
+
+def _without_needed(assembly: Assembly) -> tuple[Assembly, tuple[Series, ...]]:
+    # The series that another one of the input asks for are not under review.
+    if len(assembly.series) < 2 or len(assembly.series) > _MOST_POOL:
+        return assembly, ()
+    needs = [(one, need) for one in assembly.series for need in one.prerequisites]
+    needed = tuple(s for s in assembly.series if any(one is not s and answers(s, need) for one, need in needs))
+    left = tuple(s for s in assembly.series if s not in needed)
+    return (replace(assembly, series=left), needed) if len(left) == 1 else (assembly, ())
 
 
 def _wanted(assembly: Assembly, source: str, *, by_id: bool) -> Assembly:

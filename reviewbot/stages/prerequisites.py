@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from reviewbot.model import BaseInfo, Outcome, Series, StageResult, Status
-from reviewbot.parse.patchid import patch_id
+from reviewbot.parse.answers import answers
 from reviewbot.parse.series import assemble
 from reviewbot.tools.history import History, recent
 from reviewbot.tools.inboxindex import InboxIndex, opened
@@ -81,17 +81,6 @@ def resolve(
         required=False,
     )
     return Outcome(result=result, value=value)
-
-
-def answers(series: Series, need: str) -> bool:
-    """Tell whether a series is, or holds, what the footer asks for."""
-    kind, _, wanted = need.partition(" ")
-    if kind == "message-id":
-        return wanted in {series.msgid, *(p.msgid for p in series.patches)}
-    if kind == "change-id":
-        change, _, version = wanted.partition(":v")
-        return series.change_id == change and version in ("", str(series.revision))
-    return kind == "patch-id" and any(patch_id(p.diff) == wanted for p in series.patches)
 
 
 def _in_inbox(inbox: Path, index: Path | None, need: str) -> Series | None:

@@ -237,3 +237,34 @@ def test_hunks_without_context_need_the_very_same_file(tmp_path: Path) -> None:
     assert got is not None
     after = git_bytes(repo, "cat-file", "blob", f"{got.tip_commit}:{FILE}").decode()
     assert "int line_050;\nint added;\nint line_051;\n" in after
+
+
+def test_a_three_way_merge_is_suggested_where_the_blobs_are_known(tmp_path: Path) -> None:
+    # The tree has changed a context line since the version that the patch was made for, which is in its history.
+    now = BASE.replace("int line_051;", "int line_051; /* since */")
+    repo = tmp_path / "tree.git"
+    head = make_repo(repo, {FILE: BASE.encode()}, [{FILE: now.encode()}])
+    blob = must(repo, "rev-parse", f"HEAD~1:{FILE}")
+    far = diff("int line_048;", "int line_048_changed;", at=48)
+    text = far.replace("--- a/", f"index {blob[:12]}..0123456789ab 100644\n--- a/", 1)
+    info = BaseInfo(tree="small", commit=head, describe="1.0", chosen_by="test")
+    outcome = apply(repo, info, series(patch(text)), (), scratch=tmp_path / "s", log=tmp_path / "log")
+    assert outcome.value is not None
+    assert outcome.value.state is ApplyState.DOES_NOT_APPLY
+    assert any("a three-way merge succeeds" in line for line in outcome.value.evidence)
+    (log,) = outcome.result.logs
+    suggestion = (tmp_path / log.path).read_text()
+    assert "+int line_048_changed;" in suggestion
+    assert "/* since */" in suggestion
+
+
+def test_a_three_way_conflict_is_named(tmp_path: Path) -> None:
+    now = BASE.replace("int line_050;", "int other;")
+    repo = tmp_path / "tree.git"
+    head = make_repo(repo, {FILE: BASE.encode()}, [{FILE: now.encode()}])
+    blob = must(repo, "rev-parse", f"HEAD~1:{FILE}")
+    text = ONE.replace("--- a/", f"index {blob[:12]}..0123456789ab 100644\n--- a/", 1)
+    info = BaseInfo(tree="small", commit=head, describe="1.0", chosen_by="test")
+    got = apply(repo, info, series(patch(text)), (), scratch=tmp_path / "s", log=tmp_path / "log").value
+    assert got is not None
+    assert any(f"a three-way merge has conflicts in {FILE}" in line for line in got.evidence)

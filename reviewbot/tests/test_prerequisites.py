@@ -15,7 +15,7 @@ from reviewbot.parse.needs import undefined_candidates
 from reviewbot.parse.patchid import patch_id
 from reviewbot.resources import example_dir
 from reviewbot.stages.apply import apply
-from reviewbot.stages.intake import intake
+from reviewbot.stages.intake import intake, read_series
 from reviewbot.stages.prerequisites import resolve
 from reviewbot.tests.mailtree import make_repo
 from reviewbot.tests.test_sources import make_inbox
@@ -90,6 +90,14 @@ FOOTERS = {
 def test_found_in_the_input(base: tuple[Path, BaseInfo], tmp_path: Path, kind: str) -> None:
     found, state, _ = run(base, second(FOOTERS[kind]), tmp_path, pool=[read(FIRST)])
     assert (len(found.series), found.unmet, state) == (1, (), ApplyState.APPLIED)
+
+
+@pytest.mark.parametrize("kind", FOOTERS)
+def test_one_input_holds_both(kind: str) -> None:
+    both = FIRST + mail("[PATCH] lib: second", "second@x", *NEEDS_FIRST, below=FOOTERS[kind])
+    outcome, pool = read_series("-", stdin=both)
+    assert outcome.value is not None
+    assert (outcome.value.title, [s.title for s in pool]) == ("lib: second", ["lib: first"])
 
 
 @pytest.mark.parametrize("kind", FOOTERS)

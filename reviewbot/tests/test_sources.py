@@ -15,7 +15,9 @@ import pytest
 from reviewbot.errors import UsageError
 from reviewbot.model import Series, Status
 from reviewbot.parse.mail import MAX_MESSAGE_BYTES, split_lines, split_messages
-from reviewbot.stages.intake import intake
+from reviewbot.parse.patch import read_mail
+from reviewbot.parse.stream import assemblies
+from reviewbot.stages.intake import archive, intake
 from reviewbot.tests.mailtree import make_repo
 from reviewbot.tools import inboxindex, lore, sources
 from reviewbot.tools.git import git_bytes, must
@@ -137,6 +139,24 @@ def test_a_message_id_in_an_inbox_gives_its_thread(inbox: Path, tmp_path: Path, 
     with pytest.raises(UsageError, match=r"nosuch@example\.com: not in the inbox"):
         intake("nosuch@example.com", inbox=inbox, index=index)
     assert len(list(raw_mails(inbox))) == 8
+
+
+def test_an_archive_is_a_stream_of_series(inbox: Path) -> None:
+    parts = list(archive(inbox))
+    assert [s.title for part in parts for s in part.series] == ["math: comments"]
+    reasons = sorted(s.reason for part in parts for s in part.skipped)
+    assert reasons == ["reply", "reply with a diff of its own"]
+
+
+def test_the_window_of_a_stream_keeps_threads_whole() -> None:
+    one = [read_mail(raw.data) for raw in split_messages(split_lines(THREAD.read_bytes()))]
+    noise = b"From: A <a@example.com>\nSubject: chat {n}\nMessage-ID: <{n}@chat>\n\nhi\n"
+    chat = [read_mail(noise.replace(b"{n}", str(n).encode())) for n in range(200)]
+    mixed = [*chat[:50], *one[:4], *chat[50:60], *one[4:], *chat[60:]]
+    parts = list(assemblies(mixed, window=20))
+    assert len(parts) > 3
+    assert [(s.title, s.revision, len(s.patches)) for part in parts for s in part.series] == [("math: comments", 3, 2)]
+    assert sum(len(part.skipped) for part in parts) == 202
 
 
 def test_the_index_learns_new_mail(inbox: Path, tmp_path: Path) -> None:

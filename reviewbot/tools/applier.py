@@ -6,6 +6,7 @@ check comes before any fuzz: a patch that is in the tree already must not go in 
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -136,6 +137,26 @@ class Applier:
         """Apply the step in reverse; False when that is not possible."""
         data = adapt(step.diff, self.index.contents([f.path for f in step.diff.files]))[0]
         return self.index.apply(data, options=[*_options(step), "-R"]).ok
+
+    def three_way(self, step: Step) -> tuple[str, bytes]:
+        """Try the step as a three-way merge from the blobs that it names; nothing is kept.
+
+        Returns what came of it in one line ("" when the blobs are unknown here), and the merged change as a diff when
+        there is no conflict.
+        """
+        before = self.index.entries
+        data = adapt(step.diff, self.index.contents([f.old or f.new for f in step.diff.files]))[0]
+        start = self.index.tree()
+        tried = self.index.apply(data, options=[*_options(step), "--3way"])
+        try:
+            if tried.ok:
+                return "a three-way merge succeeds", self.index.diff(start, self.index.tree())
+            conflicts = re.findall(r"^Applied patch to '(.*)' with conflicts", tried.output, re.MULTILINE)
+            if not conflicts:
+                return "", b""
+            return f"a three-way merge has conflicts in {', '.join(shown(c) for c in conflicts[:8])}", b""
+        finally:
+            self.index.restore(before)
 
     def commits(self) -> list[Commit]:
         """Return what the steps changed as commits to be made."""

@@ -116,6 +116,16 @@ class SmallIndex:
             self.entries = self._read()
         return _attempt(done)
 
+    def tree(self) -> str:
+        """Write the index as a tree that holds the touched files alone, and return its id."""
+        return git_bytes(self.repo, "write-tree", env=self.env).decode().strip()
+
+    def diff(self, old: str, new: str) -> bytes:
+        """Return the diff of two such trees, as git shows it."""
+        return git_bytes(
+            self.repo, "diff-tree", "-p", "--full-index", "--binary", "--no-ext-diff", "--no-textconv", old, new
+        )
+
     def _read(self) -> dict[str, TreeEntry]:
         data = git_bytes(self.repo, "ls-files", "-s", "-z", env=self.env)
         found = {}
