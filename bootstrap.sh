@@ -118,7 +118,7 @@ failed=
 gate ruff check
 gate ruff format --check
 gate mypy
-gate pytest
+gate pytest -n 2 --dist loadfile
 if [ "${2-}" = --kernel ]; then
     gate pytest -m kernel
 fi
