@@ -24,6 +24,8 @@ struct expect {
 	 * is free, and the pages of its ELF header and notes are in memory.
 	 */
 	bool must_resolve;
+	/* Samples are missing, or not read in the order of writing. */
+	bool gaps;
 	/* Called for each sample after its values were checked; may be NULL. */
 	void (*on_sample)(struct expect *expect, const struct sample *sample);
 

@@ -57,6 +57,7 @@ static void full(const void *arg)
 		ktap_stop("perf_event_open(): %s", strerror(-error));
 	expect_begin(&expect, &event, SOURCE_FAULTS);
 	expect.must_resolve = true;
+	expect.gaps = true;
 	event_enable(&event);
 	work(SOURCE_FAULTS, FAULTS);
 	event_disable(&event);
@@ -101,6 +102,7 @@ static void backward(const void *arg)
 		ktap_stop("mmap of a ring that overwrites: %m");
 	expect_begin(&expect, &event, SOURCE_FAULTS);
 	expect.must_resolve = true;
+	expect.gaps = true;
 	event_enable(&event);
 	work(SOURCE_FAULTS, FAULTS);
 	event_disable(&event);
