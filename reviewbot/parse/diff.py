@@ -10,13 +10,14 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
+from reviewbot.parse.names import clean_name, git_names, strip_first, unquote
+
 _HUNK = re.compile(r"@@ -(\d{1,9})(?:,(\d{1,9}))? \+(\d{1,9})(?:,(\d{1,9}))? @@(.*)")
 _EXTENDED = re.compile(
     r"(old mode|new mode|deleted file mode|new file mode|copy from|copy to|rename from|rename to|similarity index|"
     r"dissimilarity index|index) (.*)"
 )
 _STARTS = frozenset({"dif", "---"})
-_ESCAPES = {"a": 7, "b": 8, "t": 9, "n": 10, "v": 11, "f": 12, "r": 13, '"': 34, "\\": 92}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,21 +87,6 @@ class ParsedDiff:
     outside: str = ""
     files: tuple[FileDiff, ...] = ()
     problems: tuple[Problem, ...] = ()
-
-
-def unquote(path: str) -> str:
-    """Return the path of a C-quoted name, or the name itself when it is not quoted."""
-    if len(path) < 2 or path[0] != '"' or path[-1] != '"':
-        return path
-    out = bytearray()
-    for match in re.finditer(r"\\([0-3][0-7]{2})|\\(.)|([^\\]+)", path[1:-1]):
-        if match[1]:
-            out.append(int(match[1], 8))
-        elif match[2]:
-            out += bytes([_ESCAPES[match[2]]]) if match[2] in _ESCAPES else match[2].encode()
-        else:
-            out += match[3].encode("utf-8", "surrogatepass")
-    return out.decode("utf-8", "replace")
 
 
 def starts_diff(lines: list[str], index: int) -> bool:
@@ -185,7 +171,7 @@ class _Parser:
     def _file(self) -> None:
         entry = _Entry(line=len(self.kept) + 1, git=self.lines[self.at].startswith("diff --git "))
         if entry.git:
-            entry.names = _git_names(self._take()[len("diff --git ") :])
+            entry.names = git_names(self._take()[len("diff --git ") :])
             self._extended(entry)
         if self._names_follow():
             entry.old = self._take()[4:]
@@ -286,40 +272,14 @@ class _Parser:
         self._problem(f"the hunk header says -{counts[0]} +{counts[1]} lines, there are -{old} +{new}: {why}")
 
 
-def _git_names(rest: str) -> tuple[str, str]:
-    # "a/x b/x": both names are the same but for the prefix, which finds the middle even when they hold spaces.
-    if rest.startswith('"'):
-        end = re.match(r'"(?:[^"\\]|\\.)*"', rest)
-        if end:
-            return unquote(end[0]), unquote(rest[end.end() + 1 :])
-    if rest.endswith('"') and ' "' in rest:
-        left, _, right = rest.partition(' "')
-        return left, unquote('"' + right)
-    middle = len(rest) // 2
-    left, right = rest[:middle], rest[middle + 1 :]
-    if rest[middle : middle + 1] == " " and (left == right or _strip(left) == _strip(right)):
-        return left, right
-    left, _, right = rest.partition(" ")
-    return left, right
-
-
-def _strip(name: str, *, prefixless: bool = False) -> str:
-    return name if prefixless else name.partition("/")[2]
-
-
-def _clean(name: str) -> str:
-    # A timestamp or a lone tab may follow the name.
-    return unquote(name if name.startswith('"') else name.partition("\t")[0].rstrip("\r"))
-
-
 def _finish(entry: _Entry) -> FileDiff:
     extended = entry.extended
-    old_name, new_name = (_clean(entry.old or ""), _clean(entry.new or ""))
+    old_name, new_name = (clean_name(entry.old or ""), clean_name(entry.new or ""))
     created = "new file mode" in extended or old_name == "/dev/null"
     deleted = "deleted file mode" in extended or new_name == "/dev/null"
     prefixless = entry.git and entry.names[0] == entry.names[1]
-    old = _strip(entry.names[0] if old_name in ("", "/dev/null") else old_name, prefixless=prefixless)
-    new = _strip(entry.names[1] if new_name in ("", "/dev/null") else new_name, prefixless=prefixless)
+    old = strip_first(entry.names[0] if old_name in ("", "/dev/null") else old_name, prefixless=prefixless)
+    new = strip_first(entry.names[1] if new_name in ("", "/dev/null") else new_name, prefixless=prefixless)
     old, new, status = _moved(extended, old, new, "changed")
     # Outside the tree whatever -p1 would make of it.
     if (new_name or entry.names[1]).startswith("/") and new_name != "/dev/null":

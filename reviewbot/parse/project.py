@@ -19,12 +19,18 @@ _PROJECTS = re.compile(
     r"iproute2?(-next)?|ethtool|iputils|nft|nftables|libnftnl|libmnl|iptables|ipset|conntrack(-tools)?|libnetfilter_\w+|"
     r"blktests|blktrace|nvme-cli|libnvme|multipath(-tools)?|dm-?utils|lvm2|mdadm|util-linux|fio|liburing|ndctl|"
     r"kvm-unit-tests|kvmtool|qemu|libvirt|edk2|u-boot|opensbi|barebox|bluez|ell|iwd|hostapd|wireless-regdb|linux-firmware|"
-    r"ima-evm-utils|keyutils|selinux|setools|audit-userspace|auditd|libseccomp|ltp|igt(-gpu-tools)?|i-g-t|mesa|libdrm|"
-    r"dwarves|pahole|bpftool-mirror|libbpf|trace-cmd|libtracefs|libtraceevent|rt-tests|rtla-user|kmod|kexec-tools|crash-utility|"
-    r"man-pages|b4|dtc|dt-schema|devicetree-specification|v4l-utils|libcamera|alsa-\w+|tpm2-tss|criu|smatch|sparse|coccinelle|"
+    r"ima-evm-utils|keyutils|setools|audit-userspace|auditd|libseccomp|ltp|igt(-gpu-tools)?|i-g-t|mesa|libdrm|"
+    r"dwarves|pahole|bpftool-mirror|trace-cmd|libtracefs|libtraceevent|rt-tests|rtla-user|kexec-tools|crash-utility|"
+    r"man-pages|b4|dt-schema|devicetree-specification|v4l-utils|libcamera|alsa-\w+|tpm2-tss|criu|smatch|coccinelle|"
     r"buildroot|yocto|oe-core|meta-\w+|openembedded|pm-graph|mmc-utils|mtd-utils|can-utils|lksctp-tools|rdma-core|perftest)"
     r"(-next|-dev|-devel)?",
     re.IGNORECASE,
+)
+
+# Words that begin no kernel title.
+_IN_TITLES = re.compile(
+    r"libnftnl|libmnl|libnetfilter_\w+|nft|nftables|iptables|iproute2|x?fstests|xfsprogs|e2fsprogs|btrfs-progs|nfs-utils|"
+    r"blktests|nvme-cli|kvm-unit-tests|util-linux|mdadm|liburing|dwarves|pahole|man-pages"
 )
 
 
@@ -34,8 +40,11 @@ def other_project(series: Series, existing: Collection[str], top_level: Collecti
     existing are the touched paths that the tree has; top_level the names in its root. Without a telling subject word,
     only a series that touches nothing known, in folders that the tree does not have, is taken for another project's.
     """
-    for word in series.prefixes:
-        if _PROJECTS.fullmatch(word) and not existing:
+    if not existing:
+        titles = (series.title, *(patch.subject for patch in series.patches))
+        starts = [title.partition(":")[0].strip() for title in titles if ":" in title]
+        word = next((w for w in series.prefixes if _PROJECTS.fullmatch(w)), "")
+        if word := word or next((w for w in starts if _IN_TITLES.fullmatch(w)), ""):
             return word
     files = [path for patch in series.patches for path in patch.files]
     if files and not existing and not any(_top(path) in top_level for path in files if "/" in path):

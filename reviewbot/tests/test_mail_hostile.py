@@ -11,13 +11,14 @@ from hypothesis import strategies as st
 
 from reviewbot.model import ApplyState, BaseInfo, Series
 from reviewbot.parse.charset import decode, decode_words
-from reviewbot.parse.diff import parse_diff, unquote
+from reviewbot.parse.diff import parse_diff
 from reviewbot.parse.flowed import undo_flowed
 from reviewbot.parse.footers import parse_footers
 from reviewbot.parse.hostile import path_offences
 from reviewbot.parse.locate import locate
 from reviewbot.parse.mail import split_lines, split_messages
 from reviewbot.parse.merged import merged_evidence
+from reviewbot.parse.names import unquote
 from reviewbot.parse.needs import undefined_candidates
 from reviewbot.parse.patch import read_mail
 from reviewbot.parse.patchid import patch_id
