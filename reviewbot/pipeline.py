@@ -236,7 +236,7 @@ def _coverage(
     bench = CoverageBench(
         machine=tested.machine,
         builder=_builder(run, tree, patched.make.compiler, counting, patched.profile, stage="coverage"),
-        seed=patched.make.build,
+        patched=patched.make.build,
         wanted=counting.wanted,
         programs=tested.job / "programs",
         job=tested.job,
