@@ -193,10 +193,8 @@ def _build_and_test(run: Run, tree: Tree, series: Series, applied: ApplyResult, 
     tools = compiler()
     run.machine += [("compiler", tools.version), ("linker", tools.linker), ("ccache", tools.ccache or "no")]
     makefile = git_bytes(tree.repo, "show", f"{applied.base_commit}:Makefile").decode("utf-8", "replace")
-    profile = choose_profile(makefile)
-    fragments = replace(fragments, wanted=(*fragments.wanted, *profile.wanted))
-    builder = _builder(run, tree, _profiled(tools, profile), fragments, profile=profile)
-    run.stage("configure", lambda: configure(builder, applied.base_commit, fragments, run.out, profile=profile))
+    builder = _builder(run, tree, tools, fragments, choose_profile(makefile))
+    run.stage("configure", lambda: configure(builder, applied.base_commit, fragments, run.out))
     if run.stages[-1].status is not Status.PASS:
         msg = "not run: configure did not finish"
         raise _Stop(msg)
@@ -209,16 +207,17 @@ def _build_and_test(run: Run, tree: Tree, series: Series, applied: ApplyResult, 
         run.stage("boot", lambda: boot(machine, kernels.base, kernels.patched, job, run.out)),
         "not run: base and patched have to boot first",
     )
+    bench = Bench(
+        machine=machine,
+        builder=builder,
+        job=job,
+        run_dir=run.out,
+        note=lambda t: run.progress.note("selftest", t),
+    )
     run.stage(
         "selftest",
         lambda: selftest(
-            Bench(
-                machine=machine,
-                builder=builder,
-                job=job,
-                run_dir=run.out,
-                note=lambda t: run.progress.note("selftest", t),
-            ),
+            bench,
             kernels,
             applied,
             repo=tree.repo,
@@ -228,43 +227,21 @@ def _build_and_test(run: Run, tree: Tree, series: Series, applied: ApplyResult, 
         ),
     )
     if run.request.coverage:
-        run.stage(
-            "coverage",
-            lambda: _coverage(
-                run,
-                tree,
-                builder=builder,
-                machine=machine,
-                job=job,
-                applied=applied,
-                fragments=fragments,
-                profile=profile,
-            ),
-        )
+        run.stage("coverage", lambda: _coverage(run, tree, bench, applied, fragments))
 
 
 def _coverage(
-    run: Run,
-    tree: Tree,
-    *,
-    builder: Builder,
-    machine: Machine,
-    job: Path,
-    applied: ApplyResult,
-    fragments: Fragments,
-    profile: Profile,
+    run: Run, tree: Tree, tested: Bench, applied: ApplyResult, fragments: Fragments
 ) -> Outcome[tuple[AddedLine, ...]]:
     counting = load_fragments((*(n for n in fragments.names if n != GCOV), GCOV))
-    counting = replace(counting, wanted=(*counting.wanted, *profile.wanted))
+    patched = tested.builder
     bench = CoverageBench(
-        machine=machine,
-        builder=_builder(
-            run, tree, builder.make.compiler, counting, profile=profile, log="coverage/build.log", stage="coverage"
-        ),
-        seed=builder.make.build,
+        machine=tested.machine,
+        builder=_builder(run, tree, patched.make.compiler, counting, patched.profile, stage="coverage"),
+        patched=patched.make.build,
         wanted=counting.wanted,
-        programs=job / "programs",
-        job=job,
+        programs=tested.job / "programs",
+        job=tested.job,
         run_dir=run.out,
         note=lambda t: run.progress.note("coverage", t),
     )
@@ -272,34 +249,25 @@ def _coverage(
 
 
 def _builder(
-    run: Run,
-    tree: Tree,
-    tools: Compiler,
-    fragments: Fragments,
-    *,
-    profile: Profile,
-    log: str = "build.log",
-    stage: str = "build",
+    run: Run, tree: Tree, tools: Compiler, fragments: Fragments, profile: Profile, *, stage: str = "build"
 ) -> Builder:
-    key = f"{fragments.key}-{tools.key}"
+    wanted = replace(fragments, wanted=(*fragments.wanted, *profile.wanted))
+    key = f"{wanted.key}-{tools.key}"
     make = Make(
         source=worktree(run.cache, tree),
         build=run.cache.dir("builds", tree.name, key),
         compiler=tools,
         ccache_dir=run.cache.dir("ccache"),
-        log=run.out / log,
+        log=run.out / ("build.log" if stage == "build" else f"{stage}/build.log"),
+        cc_flags=profile.cc_flags,
         extra=profile.make,
     )
     return Builder(
         make=make,
         store=run.cache.dir("artefacts", tree.name, key),
         on_progress=lambda text: run.progress.note(stage, text),
-        headers=profile.headers,
+        profile=profile,
     )
-
-
-def _profiled(tools: Compiler, profile: Profile) -> Compiler:
-    return replace(tools, path=f"{tools.path} {profile.cc_flags}") if profile.cc_flags else tools
 
 
 def _must(value: T | None, reason: str) -> T:

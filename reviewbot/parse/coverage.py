@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 _CONDITIONAL = re.compile(r"\s*#\s*(?:if|ifdef|ifndef|elif|else|endif)\b")
 _DIRECTIVE = re.compile(r"^[ \t]*#(?:[^\n\\]|\\.|\\\n)*", re.MULTILINE)
+_SYSCALL = re.compile(r"^(?:COMPAT_)?SYSCALL_DEFINE[0-6]\(\s*(\w+)", re.MULTILINE)
 _COMMENT = re.compile(r'"(?:[^"\\\n]|\\.)*"|\'(?:[^\'\\\n]|\\.)*\'|/\*.*?\*/|//[^\n]*', re.DOTALL)
 _STATEMENTS = frozenset(
     {
@@ -163,9 +164,18 @@ def _shape(text: str) -> tuple[list[_Function], frozenset[int]]:
             )
         elif node.type in _STATEMENTS:
             statements.add(node.start_point.row + 1)
+    functions += _syscalls(text)
     # The innermost first: an error can make a definition hold others.
     functions.sort(key=lambda f: f.last - f.first)
     return functions, frozenset(statements)
+
+
+def _syscalls(text: str) -> Iterator[_Function]:
+    # For the C grammar a system call is a macro call and a block; it ends at the brace in the first column.
+    for match in _SYSCALL.finditer(text):
+        first = text.count("\n", 0, match.start()) + 1
+        end = text.find("\n}", match.start())
+        yield _Function(name=match[1], first=first, last=text.count("\n", 0, end) + 2 if end >= 0 else first)
 
 
 def _walk(node: Node) -> Iterator[Node]:

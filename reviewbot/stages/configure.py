@@ -17,15 +17,14 @@ from reviewbot.model import Blame, Finding, Log, Origin, Outcome, StageResult, S
 from reviewbot.parse.kconfig import Missing, Wanted, parse_config, parse_fragment
 from reviewbot.parse.kconfig_tree import read_tree, why_not
 from reviewbot.resources import data_dir
-from reviewbot.tools.profiles import Profile
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from reviewbot.tools.kernel import Builder, Configured
+    from reviewbot.tools.profiles import Profile
 
 DEFAULT_FRAGMENTS = ("boot", "perf", "bpf", "tracing")
-_NO_PROFILE = Profile()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,13 +58,8 @@ def load_fragments(names: Sequence[str]) -> Fragments:
     return Fragments(names=tuple(names), wanted=tuple(wanted.values()))
 
 
-def configure(
-    builder: Builder, base: str, fragments: Fragments, run_dir: Path, *, profile: Profile = _NO_PROFILE
-) -> Outcome[Path]:
-    """Check base out, write its .config from the fragments and read it back; the value is the .config's path.
-
-    profile is the one that builder was made with; the report names it.
-    """
+def configure(builder: Builder, base: str, fragments: Fragments, run_dir: Path) -> Outcome[Path]:
+    """Check base out, write its .config from the fragments and read it back; the value is the .config's path."""
     make = builder.make
     builder.checkout(base)
     configured = builder.configure(fragments.wanted)
@@ -89,7 +83,7 @@ def configure(
         ("symbols set", str(count)),
         ("symbols asked for", str(len(fragments.wanted))),
         *_not_exercised(parse_config(text)),
-        *profile.facts,
+        *builder.profile.facts,
         *configured.unknown,
     )
     result = StageResult(
@@ -98,7 +92,7 @@ def configure(
         summary=(
             "not in the final .config: " + ", ".join(m.wanted.symbol for m in lost)
             if lost
-            else _summary(fragments, configured, profile)
+            else _summary(fragments, configured, builder.profile)
         ),
         findings=findings,
         facts=facts,
@@ -116,7 +110,7 @@ def _not_exercised(config: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
 
 
 def _summary(fragments: Fragments, configured: Configured, profile: Profile) -> str:
-    count = len(fragments.wanted)
+    count = len(fragments.wanted) + len(profile.wanted)
     text = f"{' + '.join(fragments.names)}: all {count} wanted symbols are in the final .config"
     if configured.unknown:
         text = text.replace(f"all {count}", f"{count - len(configured.unknown)} of {count}")

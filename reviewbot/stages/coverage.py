@@ -1,8 +1,9 @@
 """Stage coverage: which added lines of the series ran under the generated tests.
 
 In: the compiled tests, the patched build directory, and what apply made. Out: a note for each function with added
-lines that no test ran. The kernel is built in a directory of its own, begun as a copy of the patched one, with counters
-in the touched objects alone: they make it bigger and slower, so no pass or fail is taken from it.
+lines that no test ran. The kernel is built in a directory of its own with counters in the touched objects alone: they
+make it bigger and slower, so no pass or fail is taken from it. The first build of a tree compiles everything: debugfs
+and constructors change nearly every object. Later ones compile what differs.
 """
 
 from __future__ import annotations
@@ -16,7 +17,6 @@ from typing import TYPE_CHECKING
 from reviewbot.model import ApplyResult, Finding, Log, Origin, Outcome, StageResult, Status
 from reviewbot.parse.coverage import AddedLine, LineKind, added_lines, classify
 from reviewbot.parse.gcov import parse_preprocessed
-from reviewbot.run import run
 from reviewbot.tools.gcov import collect_script, make_variables, objects_of, read_counters, reset_test
 from reviewbot.tools.git import git_bytes
 from reviewbot.tools.guest import GuestTest, read_result
@@ -40,13 +40,13 @@ _EXCERPT_LINES = 60
 class CoverageBench:
     """What measuring needs.
 
-    builder has the build directory of the instrumented kernel; seed is the patched one, which it begins as a copy of.
-    programs is the directory of the compiled tests. wanted are the symbols of the configuration, with fragment gcov.
+    builder has the build directory of the instrumented kernel; patched is the plain one, which tells what objects there
+    are. programs is the directory of the compiled tests. wanted are the symbols of the configuration, gcov's included.
     """
 
     machine: Machine
     builder: Builder
-    seed: Path
+    patched: Path
     wanted: tuple[Wanted, ...]
     programs: Path
     job: Path
@@ -109,9 +109,8 @@ class _Measurement:
     def build(self) -> str:
         """Build the instrumented kernel; return what went wrong, or an empty string."""
         bench, make = self.bench, self.bench.builder.make
-        _copy_seed(bench.seed, make.build)
         bench.builder.checkout(self.applied.tip_commit)
-        wished = objects_of(tuple(self.added), make.build) or tuple(n for n in self.added if n.endswith(".c"))
+        wished = objects_of(tuple(self.added), bench.patched) or tuple(n for n in self.added if n.endswith(".c"))
         builder = replace(bench.builder, make=replace(make, extra=(*make.extra, *make_variables(wished))))
         bench.note("configuring")
         configured = builder.configure(bench.wanted)
@@ -261,18 +260,6 @@ def _programs(directory: Path) -> tuple[str, ...]:
         return ()
     found = (p for p in directory.iterdir() if p.is_file() and os.access(p, os.X_OK))
     return tuple(sorted(p.name for p in found))
-
-
-def _copy_seed(seed: Path, build: Path) -> None:
-    # kbuild's fixdep then compiles what the other configuration touches; names in its records are relative. The copy is
-    # made beside and renamed, so that an interrupted one is not taken for a build.
-    if (build / ".config").exists() or not (seed / ".config").exists():
-        return
-    work = build.with_name(build.name + ".copy")
-    shutil.rmtree(work, ignore_errors=True)
-    run(["cp", "-a", "--reflink=auto", str(seed), str(work)], timeout_s=1800)
-    build.rmdir()
-    work.rename(build)
 
 
 def _skipped(reason: str) -> Outcome[tuple[AddedLine, ...]]:

@@ -68,6 +68,13 @@ def test_the_function_is_named() -> None:
     assert [line.line for line in lines] == wanted
 
 
+def test_a_system_call_is_a_function() -> None:
+    text = "int x;\n\nSYSCALL_DEFINE2(mini_open,\n\t\tint, a, int, b)\n{\n\tx = a;\n\treturn b;\n}\nint y;\n"
+    found = classify("a.c", text, range(1, 10), counts={7: 0}, kept=None)
+    assert [line.function for line in found] == ["", "", *["mini_open"] * 6, ""]
+    assert [line.kind for line in found if line.function][3:5] == [LineKind.MERGED, LineKind.MISSED]
+
+
 def test_lines_beyond_the_file_are_left_out() -> None:
     assert classify("a.c", "int x;\n", [0, 1, 99], counts={}, kept=None)[0].line == 1
 

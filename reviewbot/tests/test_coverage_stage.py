@@ -105,7 +105,7 @@ def measure(
     bench = CoverageBench(
         machine=machine(cache=cache, root=tmp_path, timeout_s=20),
         builder=Builder(make=make, store=cache.dir("store"), on_progress=lambda _: None),
-        seed=cache.dir("builds", "patched"),
+        patched=cache.dir("builds", "patched"),
         wanted=(Wanted(symbol="GCOV_KERNEL", value="y", reason="counters"),),
         programs=programs,
         job=cache.dir("job"),

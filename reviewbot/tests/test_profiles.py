@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -90,13 +91,21 @@ def test_a_symbol_without_a_stand_in_stays_lost(tmp_path: Path) -> None:
     assert [m.wanted.symbol for m in done.lost] == ["NEVER_HEARD_OF"]
 
 
+def test_flags_of_a_profile_follow_the_compiler(tmp_path: Path) -> None:
+    make = replace(mini(tmp_path).make, cc_flags="-fno-pie", extra=("LD=ld -z max-page-size=0x200000",))
+    command = make("headers").command
+    assert "gcc -fno-pie'" in command
+    assert "'LD=ld -z max-page-size=0x200000'" in command
+
+
 def test_the_report_names_profile_and_stand_ins(tmp_path: Path) -> None:
     builder = mini(tmp_path)
     fragment = tmp_path / "mini.config"
     fragment.write_text("# a\nCONFIG_MINI=y\n# b\nCONFIG_POSIX_TIMERS=y\n")
     fragments = load_fragments((str(fragment),))
     base = must(builder.make.source, "rev-parse", "HEAD")
-    result = configure(builder, base, fragments, tmp_path, profile=choose_profile(makefile("4.7"))).result
+    profile = replace(choose_profile(makefile("4.7")), wanted=())
+    result = configure(replace(builder, profile=profile), base, fragments, tmp_path).result
     facts = dict(result.facts)
     assert result.summary.endswith("build profile before-6.3, before-5.14, before-5.3, before-5.0")
     assert "1 of 2 wanted symbols" in result.summary

@@ -11,14 +11,14 @@ import json
 import re
 import shutil
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from reviewbot.parse.diagnostics import Diagnostic, parse_build
 from reviewbot.parse.kconfig import missing, parse_config
 from reviewbot.run import shown
 from reviewbot.tools.git import git, must
-from reviewbot.tools.profiles import StandIn, stand_ins
+from reviewbot.tools.profiles import Profile, StandIn, stand_ins
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -87,13 +87,13 @@ class Configured:
 class Builder:
     """Builds commits of one tree with one configuration; the caller holds the locks of source and build directory.
 
-    headers is the make target that exports UAPI headers to usr/include.
+    profile is the build profile that make was made with; its symbols are in every configuration.
     """
 
     make: Make
     store: Path
     on_progress: Callable[[str], None]
-    headers: str = "headers"
+    profile: Profile = field(default_factory=Profile)
 
     def cached(self, commit: str) -> Kernel | None:
         """Return what an earlier build kept of the commit, or None."""
@@ -118,7 +118,7 @@ class Builder:
         counter = _Counter(self.on_progress)
         before = self.make.log.stat().st_size if self.make.log.exists() else 0
         self.make("olddefconfig", timeout_s=900)
-        done = self.make("bzImage", self.headers, on_output=counter.feed)
+        done = self.make("bzImage", self.profile.headers, on_output=counter.feed)
         with self.make.log.open("rb") as file:
             file.seek(before)
             output = file.read().decode("utf-8", "replace")
@@ -135,6 +135,7 @@ class Builder:
 
         A symbol that the tree does not know gives way to its stand-in (see tools/profiles.py). A failing make is data.
         """
+        wanted = (*wanted, *self.profile.wanted)
         result = self._configure(wanted)
         known = stand_ins()
         unknown = [m.wanted for m in result.lost if m.wanted.symbol in known and not self._defines(m.wanted.symbol)]

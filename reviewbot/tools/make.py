@@ -51,7 +51,8 @@ def compiler() -> Compiler:
 class Make:
     """A source directory, the O= directory that it is built into, and the compiler.
 
-    extra are make variables of a build profile (``KCFLAGS=-w``). log gets the commands and their output.
+    cc_flags follow the compiler in CC and extra are make variables, both of a build profile. log gets the
+    commands and their output.
     """
 
     source: Path
@@ -60,11 +61,13 @@ class Make:
     ccache_dir: Path
     log: Path
     extra: tuple[str, ...] = ()
+    cc_flags: str = ""
 
     def __call__(
         self, *targets: str, timeout_s: float = BUILD_TIMEOUT_S, on_output: Callable[[bytes], None] | None = None
     ) -> Completed:
         """Run make for the targets with one job a CPU; a failing build is data."""
+<<<<<<< HEAD
         return run(self._argv(targets), timeout_s=timeout_s, log=self.log, env=self._env(), on_output=on_output)
 
     def command(self, *targets: str) -> str:
@@ -81,6 +84,15 @@ class Make:
         if not self.compiler.ccache:
             return {}
         return {"CCACHE_DEPEND": "1", "CCACHE_DIR": str(self.ccache_dir), "CCACHE_MAXSIZE": "5G"}
+=======
+        words = ("ccache" if self.compiler.ccache else "", self.compiler.path, self.cc_flags)
+        variables = [*_REPRODUCIBLE, "CC=" + " ".join(w for w in words if w)]
+        argv = ["make", f"-j{jobs()}", "-C", str(self.source), f"O={self.build}", *variables, *self.extra, *targets]
+        env = {"CCACHE_DEPEND": "1", "CCACHE_DIR": str(self.ccache_dir), "CCACHE_MAXSIZE": "5G"}
+        return run(
+            argv, timeout_s=timeout_s, log=self.log, env=env if self.compiler.ccache else None, on_output=on_output
+        )
+>>>>>>> coverage
 
 
 def jobs() -> int:
