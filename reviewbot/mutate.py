@@ -43,7 +43,6 @@ if TYPE_CHECKING:
 
     Note = Callable[[str], None]
 
-_BASELINES = 2
 _EVIDENCE_MAX = 12
 
 
@@ -196,37 +195,52 @@ class _Trial:
 
     def run(self, kernel: Kernel) -> None:
         """Try the sample, until it is done or the time is over."""
-        right = self.baseline(kernel.image, "patched", None)
         image = self.schema()
-        together = self.baseline(image, "schema", 0)
-        self.same(right, together)
-        everything = kills.join(right, together)
-        self.campaign.facts["not compared (flaky)"] = ", ".join(sorted(everything.unstable)) or "nothing"
-        self.campaign.facts["cases"] = (
-            f"{len(everything.names)}, {len(everything.bad)} of them fail on the patched kernel"
-        )
+        if self.campaign.over():
+            return
+        right = self.baseline(kernel.image, image)
+        self.campaign.facts["not compared (flaky)"] = ", ".join(sorted(right.unstable)) or "nothing"
+        self.campaign.facts["cases"] = f"{len(right.names)}, of which {len(right.bad)} fail on the patched kernel"
         while not self.campaign.over():
             waiting = self.campaign.waiting()
             if waiting:
-                self.one(waiting[0], image, everything)
+                self.one(waiting[0], image, right)
             elif not self.equivalents():
                 return
 
-    def baseline(self, image: Path, label: str, number: int | None) -> kills.Expected:
-        """Boot the right kernel several times; what its runs do not agree on is not compared."""
-        seen = []
-        for count in range(1, _BASELINES + 1):
-            self.note(f"{label} kernel, run {count} of {_BASELINES}")
-            one = self.bench.boot(image, f"{label}-{count}", number=number)
-            if one.boot.ending is not Ending.FINISHED:
-                msg = f"the {label} kernel did not come to the end of the tests: {one.boot.ending} {one.boot.detail}"
-                raise InfraError(msg)
-            seen.append(one)
-        usual_s = max(one.boot.duration_s for one in seen)
-        self.bench = self.bench.patient(usual_s)
-        self.hits = frozenset().union(*(one.hits for one in seen))
-        self.campaign.facts[f"{label} kernel"] = f"{usual_s:.1f} s a boot with {len(self.bench.names)} programs"
-        return kills.expected([one.run for one in seen], [one.boot.console for one in seen])
+    def baseline(self, patched: Path, image: Path) -> kills.Expected:
+        """Boot the right kernel and the one that holds the mutants, none of them active: they must be the same.
+
+        What their runs do not agree on from run to run is not compared. Raises InfraError when they differ.
+        """
+        seen: dict[str, list[Seen]] = {"patched": [], "schema": []}
+        self.right(seen, "patched", patched, None)
+        self.bench = self.bench.patient(seen["patched"][0])
+        self.right(seen, "schema", image, 0)
+        self.right(seen, "schema", image, 0)
+        sides = [_expected(seen[side]) for side in seen]
+        if kills.contrast(*sides):
+            self.right(seen, "patched", patched, None)
+            sides = [_expected(seen[side]) for side in seen]
+        if different := kills.contrast(*sides):
+            msg = f"the kernel that holds the mutants differs with none active: {', '.join(different[:8])}"
+            raise InfraError(msg)
+        self.hits = frozenset().union(*(one.hits for one in seen["schema"]))
+        reach = sum(1 for n in self.hits if n in self.mutants)
+        inside = sum(1 for r in self.campaign.results.values() if not r.own_build and r.fate is not Fate.INVALID)
+        self.campaign.facts["reached"] = f"{reach} of {inside} mutants stand where the tests come by"
+        return kills.join(*sides)
+
+    def right(self, seen: dict[str, list[Seen]], label: str, image: Path, number: int | None) -> None:
+        """Boot a kernel that is right once more."""
+        count = len(seen[label]) + 1
+        self.note(f"{label} kernel, run {count}")
+        one = self.bench.boot(image, f"{label}-{count}", number=number)
+        if one.ending is not Ending.FINISHED:
+            msg = f"the {label} kernel did not come to the end of the tests: {one.ending} {one.detail}"
+            raise InfraError(msg)
+        self.campaign.facts[f"{label} kernel"] = f"{one.duration_s:.0f} s a boot with {len(self.bench.names)} programs"
+        seen[label].append(one)
 
     def schema(self) -> Path:
         """Build the kernel that holds the mutants, and settle those that cannot be in it."""
@@ -248,17 +262,6 @@ class _Trial:
             raise InfraError(msg)
         self.campaign.save()
         return attempt.kernel.image
-
-    def same(self, right: kills.Expected, together: kills.Expected) -> None:
-        """Raise InfraError when the tests tell the kernel with the mutants, none active, from the patched one."""
-        flips = right.unstable | together.unstable
-        different = {n for n in right.names | together.names if (n in right.bad) != (n in together.bad)} - flips
-        if different:
-            msg = f"the kernel that holds the mutants differs with none active: {', '.join(sorted(different)[:8])}"
-            raise InfraError(msg)
-        reach = sum(1 for n in self.hits if n in self.mutants)
-        inside = sum(1 for r in self.campaign.results.values() if not r.own_build and r.fate is not Fate.INVALID)
-        self.campaign.facts["reached"] = f"{reach} of {inside} mutants stand where the tests come by"
 
     def one(self, number: int, image: Path, right: kills.Expected) -> None:
         """Try one mutant."""
@@ -287,13 +290,18 @@ class _Trial:
 
     def judge(self, number: int, image: Path, active: int | None, right: kills.Expected) -> None:
         """Boot a mutant, again when something differs, and settle it."""
-        first = self.bench.boot(image, f"mutant-{number}-1", number=active)
-        evidence = _evidence(right, first, self.bench.names)
+        first = self.bench.boot(
+            image,
+            f"mutant-{number}-1",
+            number=active,
+            enough=lambda run, program: bool(kills.differences(right, run, [program])),
+        )
+        evidence = _evidence(right, first)
         boots, again = 1, tuple[str, ...]()
         if evidence:
-            names = kills.programs_of(evidence, self.bench.names)
+            names = kills.programs_of(evidence, first.programs)
             second = self.bench.boot(image, f"mutant-{number}-2", number=active, names=names)
-            boots, again = 2, _evidence(right, second, names)
+            boots, again = 2, _evidence(right, second)
         killed = bool(evidence and again)
         reason = "differed in one boot of two: " + "; ".join(evidence[:3]) if evidence and not again else ""
         self.campaign.settle(
@@ -327,7 +335,12 @@ class _Trial:
         return found
 
 
-def _evidence(right: kills.Expected, seen: Seen, programs: Sequence[str]) -> tuple[str, ...]:
-    ending = seen.boot.ending
-    down = () if ending is Ending.FINISHED else (f"the kernel went down: {ending} {seen.boot.detail}".strip(),)
-    return (*down, *kills.complaints(right, seen.boot.console), *kills.differences(right, seen.run, programs))
+def _expected(seen: Sequence[Seen]) -> kills.Expected:
+    return kills.expected([one.run for one in seen], [one.console for one in seen])
+
+
+def _evidence(right: kills.Expected, seen: Seen) -> tuple[str, ...]:
+    down: tuple[str, ...] = ()
+    if seen.ending not in (None, Ending.FINISHED):
+        down = (f"the kernel went down: {seen.ending} {seen.detail}".strip(),)
+    return (*down, *kills.complaints(right, seen.console), *kills.differences(right, seen.run, seen.programs))
