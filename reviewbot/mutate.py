@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from reviewbot import kills
 from reviewbot.campaign import Campaign, Options, open_campaign, source_lines
 from reviewbot.errors import InfraError, UsageError
+from reviewbot.generate.csource import functions
 from reviewbot.generate.mutants import Found, Mutant, added_lines, find_mutants, lines_of_series
 from reviewbot.model import Status
 from reviewbot.report.mutants import Fate, MutationReport
@@ -54,7 +55,7 @@ def mutate(request: Request, cache: Cache, options: Options, note: Note) -> tupl
     """
     tree, series, applied = applied_series(request, cache, cache.dir("scratch", f"mutate-{request.tree}"))
     out = _directory(request.out or Path("reports") / series.slug / "mutants")
-    files, found = candidates(tree.repo, applied, series)
+    files, found = candidates(tree.repo, applied, series, options.functions)
     names = write_selftests(tree.repo, applied, series, out / "selftest", every=request.every)
     report = MutationReport(
         series=series.title,
@@ -93,11 +94,13 @@ def _directory(out: Path) -> Path:
     return out.absolute()
 
 
-def candidates(repo: Path, applied: ApplyResult, series: Series) -> tuple[dict[str, bytes], Found]:
+def candidates(
+    repo: Path, applied: ApplyResult, series: Series, whole: Sequence[str] = ()
+) -> tuple[dict[str, bytes], Found]:
     """Return the touched files of the patched tree, and the mutants of the lines that the series adds to them.
 
-    Where the tree has the series already, its lines are those that still stand as it added them. Raises UsageError when
-    there is nothing to change.
+    Where the tree has the series already, its lines are those that still stand as it added them. whole are FILE:NAME of
+    functions of which every line counts. Raises UsageError when there is nothing to change, or no such function.
     """
     tip = applied.tip_commit
     if applied.base_commit == tip:
@@ -109,6 +112,14 @@ def candidates(repo: Path, applied: ApplyResult, series: Series) -> tuple[dict[s
         diff = git_bytes(repo, *words, "--src-prefix=a/", "--dst-prefix=b/", start, tip)
         added = added_lines(diff.decode("utf-8", "replace"))
         files = mutation.read_files(repo, tip, sorted(added))
+    for word in whole:
+        path, _, name = word.rpartition(":")
+        files |= mutation.read_files(repo, tip, [path])
+        lines = {n for f in functions(files.get(path, b"")) if f.name == name for n in range(f.first, f.last + 1)}
+        if not lines:
+            msg = f"--function {word}: the patched tree has no such function"
+            raise UsageError(msg)
+        added[path] = added.get(path, frozenset()) | lines
     found = find_mutants(files, added)
     if not found.mutants:
         msg = "the series adds no executable line to a C file"
