@@ -57,7 +57,8 @@ def join(one: Expected, other: Expected) -> Expected:
 def contrast(one: Expected, other: Expected) -> tuple[str, ...]:
     """Return the cases on which two kernels differ in every run."""
     stable = (one.names | other.names) - one.unstable - other.unstable
-    return tuple(sorted(name for name in stable if (name in one.bad) != (name in other.bad)))
+    lost = (one.names | one.unstable) ^ (other.names | other.unstable)
+    return tuple(sorted({name for name in stable if (name in one.bad) != (name in other.bad)} | lost))
 
 
 def differences(right: Expected, run: Run, programs: Sequence[str]) -> tuple[str, ...]:
