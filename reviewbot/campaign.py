@@ -27,12 +27,16 @@ _LINES_SHOWN = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """seed orders the candidates; sample is how many valid ones are tried (0: all); budget_s is 0 for no limit."""
+    """seed orders the candidates; sample is how many valid ones are tried (0: all); budget_s is 0 for no limit.
+
+    functions are FILE:NAME of functions that are mutated as a whole, beside the lines of the series.
+    """
 
     seed: int = 0
     sample: int = 0
     budget_s: float = 0.0
     resume: bool = False
+    functions: tuple[str, ...] = ()
 
 
 @dataclass(slots=True, kw_only=True)

@@ -336,6 +336,10 @@ def mutate(
         int, typer.Option("--budget", metavar="SECONDS", min=0, help="Stop after this time; 0 is no limit.")
     ] = 0,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with the run that --out holds.")] = False,
+    function: Annotated[
+        list[str] | None,
+        typer.Option("--function", metavar="FILE:NAME", help="Mutate a whole function too; repeat for more."),
+    ] = None,
     quiet: Quiet = False,
 ) -> None:
     """Try wrong kernels: say how many of them the generated tests catch, and which lines no test verifies."""
@@ -354,7 +358,7 @@ def mutate(
         every=every,
         command=_typed(),
     )
-    options = Options(seed=seed, sample=sample, budget_s=budget, resume=resume)
+    options = Options(seed=seed, sample=sample, budget_s=budget, resume=resume, functions=tuple(function or ()))
     report, directory = run_mutants(request, _cache(), options, _note(quiet))
     print(render_text(report), end="")
     print(f"\nReport: {directory / 'mutants.html'}\n        {directory / 'mutants.json'}")

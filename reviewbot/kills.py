@@ -54,6 +54,13 @@ def join(one: Expected, other: Expected) -> Expected:
     return Expected(bad=bad, names=names, unstable=unstable, consoles=one.consoles + other.consoles)
 
 
+def contrast(one: Expected, other: Expected) -> tuple[str, ...]:
+    """Return the cases on which two kernels differ in every run."""
+    stable = (one.names | other.names) - one.unstable - other.unstable
+    lost = (one.names | one.unstable) ^ (other.names | other.unstable)
+    return tuple(sorted({name for name in stable if (name in one.bad) != (name in other.bad)} | lost))
+
+
 def differences(right: Expected, run: Run, programs: Sequence[str]) -> tuple[str, ...]:
     """Return the names of the cases whose badness differs from the right kernel's, with what was seen.
 

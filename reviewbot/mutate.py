@@ -9,16 +9,16 @@ built one by one.
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from reviewbot import kills
-from reviewbot.campaign import Campaign, Options, open_campaign, source_lines
+from reviewbot.campaign import Options, open_campaign, source_lines
 from reviewbot.errors import InfraError, UsageError
-from reviewbot.generate.mutants import Found, Mutant, added_lines, find_mutants, lines_of_series
+from reviewbot.generate.csource import functions
+from reviewbot.generate.mutants import Found, added_lines, find_mutants, lines_of_series
 from reviewbot.model import Status
-from reviewbot.report.mutants import Fate, MutationReport
+from reviewbot.report.mutants import MutationReport
 from reviewbot.single import applied_series
 from reviewbot.stages.configure import DEFAULT_FRAGMENTS, configure, load_fragments
 from reviewbot.stages.selftest import write_selftests
@@ -29,9 +29,10 @@ from reviewbot.tools.kernel import Builder, Kernel
 from reviewbot.tools.kselftest import compile_directory
 from reviewbot.tools.make import Make, compiler
 from reviewbot.tools.profiles import choose_profile
-from reviewbot.tools.programs import Bench, Seen
+from reviewbot.tools.programs import Bench
 from reviewbot.tools.tree import source_lock, worktree
-from reviewbot.tools.vng import Ending, Machine
+from reviewbot.tools.vng import Machine
+from reviewbot.trial import Trial
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -43,9 +44,6 @@ if TYPE_CHECKING:
 
     Note = Callable[[str], None]
 
-_BASELINES = 2
-_EVIDENCE_MAX = 12
-
 
 def mutate(request: Request, cache: Cache, options: Options, note: Note) -> tuple[MutationReport, Path]:
     """Try wrong kernels on the generated tests, and return the report and the directory that holds it.
@@ -55,7 +53,7 @@ def mutate(request: Request, cache: Cache, options: Options, note: Note) -> tupl
     """
     tree, series, applied = applied_series(request, cache, cache.dir("scratch", f"mutate-{request.tree}"))
     out = _directory(request.out or Path("reports") / series.slug / "mutants")
-    files, found = candidates(tree.repo, applied, series)
+    files, found = candidates(tree.repo, applied, series, options.functions)
     names = write_selftests(tree.repo, applied, series, out / "selftest", every=request.every)
     report = MutationReport(
         series=series.title,
@@ -71,7 +69,7 @@ def mutate(request: Request, cache: Cache, options: Options, note: Note) -> tupl
     with source_lock(cache, tree.name):
         builder, kernel = _patched(cache, tree, request, applied, out=out, note=note)
         bench = _bench(cache, request, applied, kernel, names=names, out=out)
-        trial = _Trial(
+        trial = Trial(
             campaign=campaign,
             bench=bench,
             builder=builder,
@@ -94,11 +92,13 @@ def _directory(out: Path) -> Path:
     return out.absolute()
 
 
-def candidates(repo: Path, applied: ApplyResult, series: Series) -> tuple[dict[str, bytes], Found]:
+def candidates(
+    repo: Path, applied: ApplyResult, series: Series, whole: Sequence[str] = ()
+) -> tuple[dict[str, bytes], Found]:
     """Return the touched files of the patched tree, and the mutants of the lines that the series adds to them.
 
-    Where the tree has the series already, its lines are those that still stand as it added them. Raises UsageError when
-    there is nothing to change.
+    Where the tree has the series already, its lines are those that still stand as it added them. whole are FILE:NAME of
+    functions of which every line counts. Raises UsageError when there is nothing to change, or no such function.
     """
     tip = applied.tip_commit
     if applied.base_commit == tip:
@@ -110,6 +110,14 @@ def candidates(repo: Path, applied: ApplyResult, series: Series) -> tuple[dict[s
         diff = git_bytes(repo, *words, "--src-prefix=a/", "--dst-prefix=b/", start, tip)
         added = added_lines(diff.decode("utf-8", "replace"))
         files = mutation.read_files(repo, tip, sorted(added))
+    for word in whole:
+        path, _, name = word.rpartition(":")
+        files |= mutation.read_files(repo, tip, [path])
+        lines = {n for f in functions(files.get(path, b"")) if f.name == name for n in range(f.first, f.last + 1)}
+        if not lines:
+            msg = f"--function {word}: the patched tree has no such function"
+            raise UsageError(msg)
+        added[path] = added.get(path, frozenset()) | lines
     found = find_mutants(files, added)
     if not found.mutants:
         msg = "the series adds no executable line to a C file"
@@ -178,156 +186,3 @@ def _bench(
         job=cache.dir("jobs", f"mutate-{out.name}-{applied.tip_commit[:12]}"),
         logs=out / "consoles",
     )
-
-
-@dataclass(slots=True, kw_only=True)
-class _Trial:
-    # The boots of one run.
-    campaign: Campaign
-    bench: Bench
-    builder: Builder
-    repo: Path
-    tip: str
-    files: dict[str, bytes]
-    mutants: dict[int, Mutant]
-    note: Note
-    checked: set[int] = field(default_factory=set)
-    hits: frozenset[int] = frozenset()
-
-    def run(self, kernel: Kernel) -> None:
-        """Try the sample, until it is done or the time is over."""
-        right = self.baseline(kernel.image, "patched", None)
-        image = self.schema()
-        together = self.baseline(image, "schema", 0)
-        self.same(right, together)
-        everything = kills.join(right, together)
-        self.campaign.facts["not compared (flaky)"] = ", ".join(sorted(everything.unstable)) or "nothing"
-        self.campaign.facts["cases"] = (
-            f"{len(everything.names)}, {len(everything.bad)} of them fail on the patched kernel"
-        )
-        while not self.campaign.over():
-            waiting = self.campaign.waiting()
-            if waiting:
-                self.one(waiting[0], image, everything)
-            elif not self.equivalents():
-                return
-
-    def baseline(self, image: Path, label: str, number: int | None) -> kills.Expected:
-        """Boot the right kernel several times; what its runs do not agree on is not compared."""
-        seen = []
-        for count in range(1, _BASELINES + 1):
-            self.note(f"{label} kernel, run {count} of {_BASELINES}")
-            one = self.bench.boot(image, f"{label}-{count}", number=number)
-            if one.boot.ending is not Ending.FINISHED:
-                msg = f"the {label} kernel did not come to the end of the tests: {one.boot.ending} {one.boot.detail}"
-                raise InfraError(msg)
-            seen.append(one)
-        usual_s = max(one.boot.duration_s for one in seen)
-        self.bench = self.bench.patient(usual_s)
-        self.hits = frozenset().union(*(one.hits for one in seen))
-        self.campaign.facts[f"{label} kernel"] = f"{usual_s:.1f} s a boot with {len(self.bench.names)} programs"
-        return kills.expected([one.run for one in seen], [one.boot.console for one in seen])
-
-    def schema(self) -> Path:
-        """Build the kernel that holds the mutants, and settle those that cannot be in it."""
-        left = [
-            self.mutants[n]
-            for n, r in self.campaign.results.items()
-            if not r.own_build and r.fate not in (Fate.INVALID, Fate.EQUIVALENT)
-        ]
-        built = mutation.build_schema(self.builder, self.repo, self.tip, files=self.files, mutants=left, note=self.note)
-        results = self.campaign.results
-        for number, reason in built.invalid.items():
-            results[number] = replace(results[number], fate=Fate.INVALID, reason=reason)
-        for number, reason in built.alone.items():
-            results[number] = replace(results[number], own_build=True, reason=reason)
-        self.note(f"building the kernel that holds {len(built.kept)} mutants")
-        attempt = self.builder.build(built.commit)
-        if attempt.kernel is None:
-            msg = f"the kernel that holds the mutants does not build: {attempt.problem or attempt.output[-300:]}"
-            raise InfraError(msg)
-        self.campaign.save()
-        return attempt.kernel.image
-
-    def same(self, right: kills.Expected, together: kills.Expected) -> None:
-        """Raise InfraError when the tests tell the kernel with the mutants, none active, from the patched one."""
-        flips = right.unstable | together.unstable
-        different = {n for n in right.names | together.names if (n in right.bad) != (n in together.bad)} - flips
-        if different:
-            msg = f"the kernel that holds the mutants differs with none active: {', '.join(sorted(different)[:8])}"
-            raise InfraError(msg)
-        reach = sum(1 for n in self.hits if n in self.mutants)
-        inside = sum(1 for r in self.campaign.results.values() if not r.own_build and r.fate is not Fate.INVALID)
-        self.campaign.facts["reached"] = f"{reach} of {inside} mutants stand where the tests come by"
-
-    def one(self, number: int, image: Path, right: kills.Expected) -> None:
-        """Try one mutant."""
-        result, mutant = self.campaign.results[number], self.mutants[number]
-        self.note(f"mutant {number} ({len(self.campaign.waiting())} left): {mutant.title}")
-        if result.own_build:
-            alone = self.alone(mutant)
-            if alone is not None:
-                self.judge(number, alone, None, right)
-        elif number not in self.hits:
-            self.campaign.settle(number, fate=Fate.SURVIVED, reached=False, reason="no test comes to this place")
-        else:
-            self.judge(number, image, number, right)
-
-    def alone(self, mutant: Mutant) -> Path | None:
-        """Build a kernel with this one mutant; None when it does not compile."""
-        commit = mutation.commit_alone(self.repo, self.tip, self.files, mutant)
-        attempt = self.builder.build(commit)
-        if attempt.problem:
-            raise InfraError(attempt.problem)
-        if attempt.kernel is None:
-            first = next((d.text for d in attempt.diagnostics if d.kind == "error"), "make failed")
-            self.campaign.settle(mutant.number, fate=Fate.INVALID, reason=f"does not compile: {first}")
-            return None
-        return attempt.kernel.image
-
-    def judge(self, number: int, image: Path, active: int | None, right: kills.Expected) -> None:
-        """Boot a mutant, again when something differs, and settle it."""
-        first = self.bench.boot(image, f"mutant-{number}-1", number=active)
-        evidence = _evidence(right, first, self.bench.names)
-        boots, again = 1, tuple[str, ...]()
-        if evidence:
-            names = kills.programs_of(evidence, self.bench.names)
-            second = self.bench.boot(image, f"mutant-{number}-2", number=active, names=names)
-            boots, again = 2, _evidence(right, second, names)
-        killed = bool(evidence and again)
-        reason = "differed in one boot of two: " + "; ".join(evidence[:3]) if evidence and not again else ""
-        self.campaign.settle(
-            number,
-            fate=Fate.KILLED if killed else Fate.SURVIVED,
-            evidence=again[:_EVIDENCE_MAX] if killed else (),
-            reason=reason,
-            reached=None if active is None else True,
-            boots=boots,
-        )
-        self.note(f"mutant {number}: {self.campaign.results[number].fate} {'; '.join(again[:2])}")
-
-    def equivalents(self) -> bool:
-        """Compare the object code of survivors with the original's; return whether one is the same and not counted."""
-        left = [r for r in self.campaign.results.values() if r.fate is Fate.SURVIVED and r.number not in self.checked]
-        found = False
-        for result in left:
-            if self.campaign.over():
-                break
-            self.checked.add(result.number)
-            if not result.file.endswith(".c"):
-                continue
-            self.note(f"mutant {result.number}: comparing object code")
-            original, _ = mutation.objects_of(self.builder, self.tip, [result.file])
-            commit = mutation.commit_alone(self.repo, self.tip, self.files, self.mutants[result.number])
-            changed, failed = mutation.objects_of(self.builder, commit, [result.file])
-            if original and not failed and changed == original:
-                found = True
-                reason = "compiles to the same object code"
-                self.campaign.settle(result.number, fate=Fate.EQUIVALENT, reason=reason)
-        return found
-
-
-def _evidence(right: kills.Expected, seen: Seen, programs: Sequence[str]) -> tuple[str, ...]:
-    ending = seen.boot.ending
-    down = () if ending is Ending.FINISHED else (f"the kernel went down: {ending} {seen.boot.detail}".strip(),)
-    return (*down, *kills.complaints(right, seen.boot.console), *kills.differences(right, seen.run, programs))

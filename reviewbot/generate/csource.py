@@ -24,24 +24,42 @@ if TYPE_CHECKING:
 _PREFIX = b"void f(void)"
 _NAME = re.compile(rb"\b(?:SYSCALL_DEFINE|COMPAT_SYSCALL_DEFINE|BPF_CALL_)\d\(\s*(\w+)|\b(\w+)\s*\(")
 _OPENS_LATE = re.compile(rb"[\w*\s]*\w\s*\(.*\)\s*\{\s*$")
+_MACRO = re.compile(rb"^#[ \t]*define[ \t]+(?P<name>\w+)\([^()\n]*\)(?P<body>(?:[^\n]*\\\n)+[^\n]*)", re.MULTILINE)
 _ONE_LINE = re.compile(rb"\w[\w*\s]*\w\s*\(.*\)\s*\{.*\}\s*$")
 _NOT_NAMES = frozenset({b"__printf", b"__section", b"__aligned", b"__attribute__", b"__cold", b"__must_check"})
 
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """One function: name, first and last line (1-based), and the place of its body in the file (byte offsets)."""
+    """One function: name, first and last line (1-based), and the place of its body in the file (byte offsets).
+
+    macro tells that it is a function-like macro of several lines: its body is what follows the parameters.
+    """
 
     name: str
     first: int
     last: int
     start: int
     end: int
+    macro: bool = False
 
 
 def functions(text: bytes) -> tuple[Function, ...]:
-    """Return the functions of a C file, in order."""
-    return tuple(_functions(text))
+    """Return the functions and function-like macros of a C file, in order of place."""
+    return tuple(sorted((*_functions(text), *_macros(text)), key=lambda f: f.start))
+
+
+def _macros(text: bytes) -> Iterator[Function]:
+    for match in _MACRO.finditer(text):
+        start, end = match.start("body"), match.end("body")
+        yield Function(
+            match["name"].decode(),
+            text.count(b"\n", 0, match.start()) + 1,
+            text.count(b"\n", 0, end) + 1,
+            start,
+            end,
+            macro=True,
+        )
 
 
 def _functions(text: bytes) -> Iterator[Function]:
@@ -95,6 +113,9 @@ def _parser() -> Parser:
 
 def parse_body(text: bytes, function: Function) -> tuple[Node, int]:
     """Return the compound statement of the function, and what to add to its byte offsets to get those of the file."""
-    tree = _parser().parse(_PREFIX + text[function.start : function.end])
+    prefix, body, suffix = _PREFIX, text[function.start : function.end], b""
+    if function.macro:
+        prefix, body, suffix = _PREFIX + b"{", body.replace(b"\\\n", b" \n"), b"\n;}"
+    tree = _parser().parse(prefix + body + suffix)
     inner = next((c.child_by_field_name("body") for c in tree.root_node.children), None)
-    return inner or tree.root_node, function.start - len(_PREFIX)
+    return inner or tree.root_node, function.start - len(prefix)

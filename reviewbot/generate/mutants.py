@@ -11,10 +11,12 @@ import hashlib
 import re
 from collections import Counter
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from reviewbot.generate.csource import Function, functions, parse_body
-from reviewbot.generate.mutant_sites import Change, Shape, constants_in, find_changes
+from reviewbot.generate.mutant_expressions import Change, Shape, constants_in
+from reviewbot.generate.mutant_sites import find_changes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -23,7 +25,7 @@ _HUNK = re.compile(r"^@@ -\d+(?:,\d+)? \+(\d+)(?:,(\d+))? @@")
 # Headers that user space compiles too, and copies of kernel files for the tools.
 _NOT_KERNEL = ("include/uapi/", "tools/", "samples/", "scripts/", "Documentation/")
 
-_DISTINCT_LENGTH, _DISTINCT_COUNT = 12, 3
+_DISTINCT_LENGTH, _DISTINCT_COUNT, _GAP_MAX = 12, 3, 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,8 +33,8 @@ class Mutant:
     """One wrong kernel: the bytes start to end (before) of a file replaced by after.
 
     ident is the same in every run on the same text; number (1, 2, …) is what the kernel parameter names. line is
-    1-based. own_build tells that it cannot be chosen at run time (a constant context). equivalent says why it behaves
-    as the original, and is empty when that is not known.
+    1-based. own_build tells that it cannot be chosen at run time (a constant context, a macro). equivalent says why it
+    behaves as the original, and is empty when that is not known.
     """
 
     ident: str
@@ -48,6 +50,7 @@ class Mutant:
     end: int
     shape: Shape
     own_build: bool = False
+    macro: bool = False
     equivalent: str = ""
 
     @property
@@ -87,7 +90,8 @@ def added_lines(diff: str) -> dict[str, frozenset[int]]:
 def lines_of_series(diffs: Iterable[str], files: Mapping[str, bytes]) -> dict[str, frozenset[int]]:
     """Return, for a series that the tree has already, the numbers of its lines that still stand in each file.
 
-    A line counts when its text is long and rare enough to be that line, or when it stands next to one that counts.
+    A line counts when its text is long and rare enough to be that line, or when it stands next to one that counts;
+    and so do the few lines between two that count.
     """
     wanted: dict[str, set[bytes]] = {}
     for diff in diffs:
@@ -105,8 +109,19 @@ def lines_of_series(diffs: Iterable[str], files: Mapping[str, bytes]) -> dict[st
             step = -1 if order.step > 0 else 1
             for at in order:
                 sure[at] = sure[at] or (match[at] and bool(texts[at]) and sure[at + step])
-        found[path] = frozenset(n for n, yes in enumerate(sure, 1) if yes)
+        found[path] = _with_gaps(frozenset(n for n, yes in enumerate(sure, 1) if yes), functions(files[path]))
     return {path: lines for path, lines in found.items() if lines}
+
+
+def _with_gaps(lines: frozenset[int], known: Iterable[Function]) -> frozenset[int]:
+    # What has evolved between two lines of the series that stand close together in one function is its code too.
+    found = set(lines)
+    for function in known:
+        here = sorted(n for n in lines if function.first <= n <= function.last)
+        for one, two in pairwise(here):
+            if two - one <= _GAP_MAX:
+                found.update(range(one, two))
+    return frozenset(found)
 
 
 def _added_texts(diff: str) -> Iterator[tuple[str, list[bytes]]]:
@@ -172,7 +187,8 @@ def _mutant(path: str, function: Function, change: Change, text: bytes, shift: i
         start=start,
         end=end,
         shape=change.shape,
-        own_build=change.constant,
+        own_build=change.constant or function.macro,
+        macro=function.macro,
         equivalent=change.equivalent,
     )
 
@@ -184,9 +200,9 @@ def _ident(path: str, key: tuple[str, ...], occurrence: int) -> str:
 
 def apply_mutant(text: bytes, mutant: Mutant) -> bytes:
     """Return the file with the one change made, its line numbers kept."""
-    after = mutant.after
+    after, line = (" ".join(mutant.after.split()), " \\\n") if mutant.macro else (mutant.after, "\n")
     missing = mutant.before.count("\n") - after.count("\n")
-    body = (after + "\n" * max(missing, 0)).encode("utf-8", "surrogateescape")
+    body = (after + line * max(missing, 0)).encode("utf-8", "surrogateescape")
     if mutant.shape is Shape.STATEMENT and not mutant.after:
         body = b";" + body
     elif mutant.shape is not Shape.STATEMENT:

@@ -13,7 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from reviewbot.generate.mutant_sites import Shape
+from reviewbot.generate.mutant_expressions import Shape
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

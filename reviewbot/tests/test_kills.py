@@ -41,6 +41,14 @@ def test_what_flips_on_the_right_kernel_does_not_count() -> None:
     assert kills.differences(both, flips, PROGRAMS) == ()
 
 
+def test_two_right_kernels_are_compared() -> None:
+    right = kills.expected([GOOD, GOOD], [])
+    assert kills.contrast(right, kills.expected([GOOD], [])) == ()
+    assert kills.contrast(right, kills.expected([GOOD | {"abi/a": FAIL}], [])) == ("abi/a",)
+    assert kills.contrast(right, kills.expected([GOOD, GOOD | {"abi/a": FAIL}], [])) == ()
+    assert kills.contrast(right, kills.expected([{"abi/a": PASS}], [])) == ("abi/old", "raw/b", "raw/s")
+
+
 def test_programs_that_were_not_asked_for_are_not_missing() -> None:
     only = {"raw/b": FAIL, "raw/s": SKIP}
     assert _differences(only, programs=("raw",)) == ["raw/b"]

@@ -12,7 +12,7 @@ PACKAGE = Path(__file__).resolve().parents[1]
 LAYERS = (
     {"cli"},
     {"mutate"},
-    {"pipeline", "demo", "campaign", "record", "single"},
+    {"pipeline", "demo", "campaign", "record", "single", "trial"},
     {"stages"},
     {"checks"},
     {"tools"},
@@ -32,6 +32,7 @@ BESIDE = {
     ("pipeline", "record"),
     ("pipeline", "single"),
     ("campaign", "record"),
+    ("trial", "campaign"),
 }
 # Packages whose modules use each other; stages and checks meet in the pipeline and in the registry.
 CLOSED = {"stages", "checks"}

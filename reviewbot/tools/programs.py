@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import shutil
+import time
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -13,10 +15,11 @@ from reviewbot.tools.guest import GuestTest, read_result
 from reviewbot.tools.vng import Boot, Ending, Machine
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
 PROGRAM_TIMEOUT_S = 120
+_MARK = re.compile(r"\[ *(\d+\.\d+)\] reviewbot: (start|end) (\w+)\r?$", re.MULTILINE)
 # A kernel that loops says nothing: these make it say so, and end.
 _WATCH = (
     "rcupdate.rcu_cpu_stall_timeout=21",
@@ -37,6 +40,7 @@ def boot_programs(
     append: tuple[str, ...] = (),
     after: str = "",
     timeout_s: int = PROGRAM_TIMEOUT_S,
+    on_output: Callable[[bytes], None] | None = None,
 ) -> Boot:
     """Boot image with the named programs of a directory, one after another, told which kernel it is (role).
 
@@ -47,7 +51,7 @@ def boot_programs(
     for name in names:
         shutil.copy2(directory / name, share / "bin" / name)
     tests = tuple(GuestTest(name=n, program=n, arguments=(f"--kernel={role}",), timeout_s=timeout_s) for n in names)
-    return machine.boot(image, share, log, tests=tests, append=append, after=after)
+    return machine.boot(image, share, log, tests=tests, append=append, after=after, on_output=on_output)
 
 
 def read_programs(share: Path, names: Sequence[str], *, timeout_s: int = PROGRAM_TIMEOUT_S) -> Run:
@@ -59,13 +63,37 @@ def read_programs(share: Path, names: Sequence[str], *, timeout_s: int = PROGRAM
     return run
 
 
+def program_times(console: str) -> dict[str, float]:
+    """Return how many seconds of the guest's clock each program took, from the marks on its console."""
+    started: dict[str, float] = {}
+    took: dict[str, float] = {}
+    for match in _MARK.finditer(console):
+        at, kind, name = float(match[1]), match[2], match[3]
+        if kind == "start":
+            started[name] = at
+        elif name in started:
+            took[name] = at - started[name]
+    return took
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seen:
-    """One boot with test programs: what they reported, how it ended, and the mutants whose places were reached."""
+    """One boot with test programs: what they reported, how it ended, and the mutants whose places were reached.
+
+    programs are those that came to their turn; ending is None when the boot was stopped after one of them.
+    """
 
     run: Run
-    boot: Boot
-    hits: frozenset[int]
+    programs: tuple[str, ...]
+    ending: Ending | None
+    detail: str
+    console: str
+    duration_s: float
+    hits: frozenset[int] = frozenset()
+
+
+class _Enough(Exception):  # noqa: N818 - ends a boot from inside its output handler
+    pass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,37 +108,81 @@ class Bench:
     logs: Path
     timeout_s: int = PROGRAM_TIMEOUT_S
 
-    def boot(self, image: Path, label: str, *, names: Sequence[str] = (), number: int | None = None) -> Seen:
+    def boot(
+        self,
+        image: Path,
+        label: str,
+        *,
+        names: Sequence[str] = (),
+        number: int | None = None,
+        enough: Callable[[Run, str], bool] | None = None,
+    ) -> Seen:
         """Boot image with mutant number and the named programs (all when none is named), and read the results.
 
-        Raises InfraError when qemu does not start.
+        enough is asked after each program, with its cases and its name, whether the boot can be stopped. Raises
+        InfraError when qemu does not start.
         """
         chosen = tuple(names) or self.names
-        share = self.job / label
+        share, log = self.job / label, self.logs / f"{label}.log"
         shutil.rmtree(share, ignore_errors=True)
         share.mkdir(parents=True)
-        boot = boot_programs(
-            self.machine,
-            image,
-            chosen,
-            directory=self.directory,
-            role=self.role,
-            share=share,
-            log=self.logs / f"{label}.log",
-            append=(*_WATCH, *(() if number is None else (f"{PARAMETER}={number}",))),
-            after=f"cat {HITS_FILE} >$out/hits 2>/dev/null",
-            timeout_s=self.timeout_s,
-        )
-        if boot.ending is Ending.NO_START:
-            msg = f"qemu did not start: {boot.detail}"
+        watcher = _Watcher(share, self.timeout_s, enough)
+        started = time.monotonic()
+        try:
+            boot = boot_programs(
+                self.machine,
+                image,
+                chosen,
+                directory=self.directory,
+                role=self.role,
+                share=share,
+                log=log,
+                append=(*_WATCH, *(() if number is None else (f"{PARAMETER}={number}",))),
+                after=f"cat {HITS_FILE} >$out/hits 2>/dev/null",
+                timeout_s=self.timeout_s,
+                on_output=watcher.feed,
+            )
+            ending, detail, ran = boot.ending, boot.detail, chosen
+        except _Enough:
+            ending, detail, ran = None, "", tuple(watcher.ended)
+        if ending is Ending.NO_START:
+            msg = f"qemu did not start: {detail}"
             raise InfraError(msg)
-        run = read_programs(share, chosen, timeout_s=self.timeout_s)
-        hits = reached(read_result(share, "hits") or "")
+        seen = Seen(
+            run=read_programs(share, ran, timeout_s=self.timeout_s),
+            programs=ran,
+            ending=ending,
+            detail=detail,
+            console=log.read_text(errors="replace"),
+            duration_s=time.monotonic() - started,
+            hits=reached(read_result(share, "hits") or ""),
+        )
         shutil.rmtree(share, ignore_errors=True)
-        return Seen(run=run, boot=boot, hits=hits)
+        return seen
 
-    def patient(self, usual_s: float) -> Bench:
-        """Return the bench with time limits for wrong kernels, from what a whole boot of the right one takes."""
-        limit = max(20, round(2 * usual_s))
-        machine = replace(self.machine, timeout_s=60 + 2 * usual_s, idle_timeout_s=30)
-        return replace(self, machine=machine, timeout_s=limit)
+    def patient(self, right: Seen) -> Bench:
+        """Return the bench for wrong kernels, from a whole boot of the right one: quick programs first, time limits."""
+        took = program_times(right.console)
+        names = tuple(sorted(self.names, key=lambda n: took.get(n, 0.0)))
+        limit = max(20, round(right.duration_s))
+        machine = replace(self.machine, timeout_s=60 + right.duration_s, idle_timeout_s=30)
+        return replace(self, machine=machine, names=names, timeout_s=limit)
+
+
+class _Watcher:
+    # Reads the marks of a guest's console as they come, and the results of each program that has ended.
+    def __init__(self, share: Path, timeout_s: int, enough: Callable[[Run, str], bool] | None) -> None:
+        self._share = share
+        self._timeout_s = timeout_s
+        self._enough = enough
+        self._rest = ""
+        self.ended: list[str] = []
+
+    def feed(self, data: bytes) -> None:
+        *lines, self._rest = (self._rest + data.decode("utf-8", "replace")).split("\n")
+        for match in filter(None, map(_MARK.match, lines)):
+            if match[2] == "end" and read_result(self._share, f"{match[3]}.rc"):
+                self.ended.append(match[3])
+                run = read_programs(self._share, [match[3]], timeout_s=self._timeout_s)
+                if self._enough and self._enough(run, match[3]):
+                    raise _Enough
