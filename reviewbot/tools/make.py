@@ -67,7 +67,6 @@ class Make:
         self, *targets: str, timeout_s: float = BUILD_TIMEOUT_S, on_output: Callable[[bytes], None] | None = None
     ) -> Completed:
         """Run make for the targets with one job a CPU; a failing build is data."""
-<<<<<<< HEAD
         return run(self._argv(targets), timeout_s=timeout_s, log=self.log, env=self._env(), on_output=on_output)
 
     def command(self, *targets: str) -> str:
@@ -75,24 +74,15 @@ class Make:
         return shown(self._argv(targets), env=self._env())
 
     def _argv(self, targets: tuple[str, ...]) -> list[str]:
-        cc = f"ccache {self.compiler.path}" if self.compiler.ccache else self.compiler.path
-        own = () if any(e.startswith("CC=") for e in self.extra) else (f"CC={cc}",)
+        words = ("ccache" if self.compiler.ccache else "", self.compiler.path, self.cc_flags)
+        cc = "CC=" + " ".join(w for w in words if w)
         where = ["make", f"-j{jobs()}", "-C", str(self.source), f"O={self.build}"]
-        return [*where, *_REPRODUCIBLE, *own, *self.extra, *targets]
+        return [*where, *_REPRODUCIBLE, cc, *self.extra, *targets]
 
     def _env(self) -> dict[str, str]:
         if not self.compiler.ccache:
             return {}
         return {"CCACHE_DEPEND": "1", "CCACHE_DIR": str(self.ccache_dir), "CCACHE_MAXSIZE": "5G"}
-=======
-        words = ("ccache" if self.compiler.ccache else "", self.compiler.path, self.cc_flags)
-        variables = [*_REPRODUCIBLE, "CC=" + " ".join(w for w in words if w)]
-        argv = ["make", f"-j{jobs()}", "-C", str(self.source), f"O={self.build}", *variables, *self.extra, *targets]
-        env = {"CCACHE_DEPEND": "1", "CCACHE_DIR": str(self.ccache_dir), "CCACHE_MAXSIZE": "5G"}
-        return run(
-            argv, timeout_s=timeout_s, log=self.log, env=env if self.compiler.ccache else None, on_output=on_output
-        )
->>>>>>> coverage
 
 
 def jobs() -> int:
