@@ -9,10 +9,10 @@ built one by one.
 from __future__ import annotations
 
 import hashlib
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from reviewbot.builders import new_builder
 from reviewbot.campaign import Options, open_campaign, source_lines
 from reviewbot.errors import InfraError, UsageError
 from reviewbot.generate.csource import functions
@@ -25,12 +25,10 @@ from reviewbot.stages.selftest import write_selftests
 from reviewbot.tools import mutation
 from reviewbot.tools.git import git_bytes
 from reviewbot.tools.guest import prepare_root
-from reviewbot.tools.kernel import Builder, Kernel
 from reviewbot.tools.kselftest import compile_directory
-from reviewbot.tools.make import Make, compiler
-from reviewbot.tools.profiles import choose_profile
+from reviewbot.tools.make import compiler
 from reviewbot.tools.programs import Bench
-from reviewbot.tools.tree import source_lock, worktree
+from reviewbot.tools.tree import source_lock
 from reviewbot.tools.vng import Machine
 from reviewbot.trial import Trial
 
@@ -40,6 +38,7 @@ if TYPE_CHECKING:
     from reviewbot.model import ApplyResult, Series
     from reviewbot.request import Request
     from reviewbot.tools.cache import Cache
+    from reviewbot.tools.kernel import Builder, Kernel
     from reviewbot.tools.tree import Tree
 
     Note = Callable[[str], None]
@@ -138,28 +137,17 @@ def _patched(
     cache: Cache, tree: Tree, request: Request, applied: ApplyResult, *, out: Path, note: Note
 ) -> tuple[Builder, Kernel]:
     # The kernel of the series as it is, with the configuration and the build directory of a review.
-    makefile = git_bytes(tree.repo, "show", f"{applied.base_commit}:Makefile").decode("utf-8", "replace")
-    profile = choose_profile(makefile)
     fragments = load_fragments(request.fragments or DEFAULT_FRAGMENTS)
-    fragments = replace(fragments, wanted=(*fragments.wanted, *profile.wanted))
-    tools = compiler()
-    tools = replace(tools, path=f"{tools.path} {profile.cc_flags}") if profile.cc_flags else tools
-    key = f"{fragments.key}-{tools.key}"
-    make = Make(
-        source=worktree(cache, tree),
-        build=cache.dir("builds", tree.name, key),
-        compiler=tools,
-        ccache_dir=cache.dir("ccache"),
+    builder = new_builder(
+        cache,
+        tree,
+        applied.base_commit,
+        fragments,
+        compiler(),
         log=out / "build.log",
-        extra=profile.make,
-    )
-    builder = Builder(
-        make=make,
-        store=cache.dir("artefacts", tree.name, key),
         on_progress=lambda text: note(f"building: {text}"),
-        headers=profile.headers,
     )
-    configured = configure(builder, applied.base_commit, fragments, out, profile=profile).result
+    configured = configure(builder, applied.base_commit, fragments, out).result
     if configured.status is not Status.PASS:
         raise InfraError(configured.summary)
     note("building the patched kernel")

@@ -14,6 +14,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
+from reviewbot.builders import new_builder
 from reviewbot.errors import UsageError
 from reviewbot.model import (
     ApplyResult,
@@ -37,12 +38,9 @@ from reviewbot.stages.coverage import CoverageBench, coverage
 from reviewbot.stages.prerequisites import Prerequisites, resolve
 from reviewbot.stages.selftest import Bench, selftest
 from reviewbot.tools.gcov import FRAGMENT as GCOV
-from reviewbot.tools.git import git_bytes
 from reviewbot.tools.guest import prepare_root
-from reviewbot.tools.kernel import Builder, Kernels
-from reviewbot.tools.make import Compiler, Make, compiler
-from reviewbot.tools.profiles import choose_profile
-from reviewbot.tools.tree import Tree, get_tree, source_lock, worktree
+from reviewbot.tools.make import compiler
+from reviewbot.tools.tree import Tree, get_tree, source_lock
 from reviewbot.tools.vng import QEMU, Machine, has_kvm
 
 if TYPE_CHECKING:
@@ -53,7 +51,7 @@ if TYPE_CHECKING:
     from reviewbot.request import Request
     from reviewbot.stages.configure import Fragments
     from reviewbot.tools.cache import Cache
-    from reviewbot.tools.profiles import Profile
+    from reviewbot.tools.kernel import Kernels
 
 T = TypeVar("T")
 STAGES = ("intake", "base", "apply", "check", "configure", "build", "boot", "selftest")
@@ -192,8 +190,15 @@ def _is_text(name: str) -> bool:
 def _build_and_test(run: Run, tree: Tree, series: Series, applied: ApplyResult, fragments: Fragments) -> None:
     tools = compiler()
     run.machine += [("compiler", tools.version), ("linker", tools.linker), ("ccache", tools.ccache or "no")]
-    makefile = git_bytes(tree.repo, "show", f"{applied.base_commit}:Makefile").decode("utf-8", "replace")
-    builder = _builder(run, tree, tools, fragments, choose_profile(makefile))
+    builder = new_builder(
+        run.cache,
+        tree,
+        applied.base_commit,
+        fragments,
+        tools,
+        log=run.out / "build.log",
+        on_progress=lambda text: run.progress.note("build", text),
+    )
     run.stage("configure", lambda: configure(builder, applied.base_commit, fragments, run.out))
     if run.stages[-1].status is not Status.PASS:
         msg = "not run: configure did not finish"
@@ -237,7 +242,15 @@ def _coverage(
     patched = tested.builder
     bench = CoverageBench(
         machine=tested.machine,
-        builder=_builder(run, tree, patched.make.compiler, counting, patched.profile, stage="coverage"),
+        builder=new_builder(
+            run.cache,
+            tree,
+            applied.tip_commit,
+            counting,
+            patched.make.compiler,
+            log=run.out / "coverage" / "build.log",
+            on_progress=lambda text: run.progress.note("coverage", text),
+        ),
         patched=patched.make.build,
         wanted=counting.wanted,
         programs=tested.job / "programs",
@@ -246,28 +259,6 @@ def _coverage(
         note=lambda t: run.progress.note("coverage", t),
     )
     return coverage(bench, applied, repo=tree.repo)
-
-
-def _builder(
-    run: Run, tree: Tree, tools: Compiler, fragments: Fragments, profile: Profile, *, stage: str = "build"
-) -> Builder:
-    wanted = replace(fragments, wanted=(*fragments.wanted, *profile.wanted))
-    key = f"{wanted.key}-{tools.key}"
-    make = Make(
-        source=worktree(run.cache, tree),
-        build=run.cache.dir("builds", tree.name, key),
-        compiler=tools,
-        ccache_dir=run.cache.dir("ccache"),
-        log=run.out / ("build.log" if stage == "build" else f"{stage}/build.log"),
-        cc_flags=profile.cc_flags,
-        extra=profile.make,
-    )
-    return Builder(
-        make=make,
-        store=run.cache.dir("artefacts", tree.name, key),
-        on_progress=lambda text: run.progress.note(stage, text),
-        profile=profile,
-    )
 
 
 def _must(value: T | None, reason: str) -> T:

@@ -12,7 +12,7 @@ PACKAGE = Path(__file__).resolve().parents[1]
 LAYERS = (
     {"cli"},
     {"mutate"},
-    {"pipeline", "demo", "campaign", "record", "single", "trial"},
+    {"pipeline", "demo", "campaign", "record", "single", "trial", "builders"},
     {"stages"},
     {"checks"},
     {"tools"},
@@ -30,6 +30,7 @@ BESIDE = {
     ("kills", "splats"),
     ("progress", "report"),
     ("pipeline", "record"),
+    ("pipeline", "builders"),
     ("pipeline", "single"),
     ("campaign", "record"),
     ("trial", "campaign"),

@@ -107,7 +107,7 @@ class Builder:
     def recipe(self, commit: str) -> str:
         """Return what builds the commit again, as a line that can be pasted; the .config is there already."""
         checkout = shown(["git", "-C", str(self.make.source), "checkout", "--quiet", "--detach", commit])
-        return f"{checkout} && {self.make.command('bzImage', self.headers)}"
+        return f"{checkout} && {self.make.command('bzImage', self.profile.headers)}"
 
     def build(self, commit: str) -> Attempt:
         """Check the commit out, compile what differs from the last build, and keep the result."""
