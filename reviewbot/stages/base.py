@@ -28,7 +28,7 @@ from reviewbot.tools.refs import Candidate, candidates, preimage, scored
 from reviewbot.tools.refusal import refusal
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
 STAGE = "base"
 # What the source's HEAD named at the last refresh of the tree; a tarball's tree has HEAD alone.
@@ -47,15 +47,17 @@ def choose_base(
     rev: str = "",
     describe: str = "",
     config: Path | None = None,
+    prerequisites: Sequence[Series] = (),
 ) -> Outcome[BaseInfo]:
     """Return the commit of repo (trees/NAME.git, its name is tree) that the series is tested on.
 
+    prerequisites are applied before the series wherever a candidate is tried.
     rev is what the user asked for with --base. describe is the tree's own name for its HEAD (a Debian version), used
     where git describe knows nothing. config is the user's branches.toml (in $XDG_CONFIG_HOME/reviewbot by default).
     Raises UsageError for an unknown rev.
     """
     started = time.monotonic()
-    choice = _Choice(repo, tree, series, config).choose(rev)
+    choice = _Choice(repo, tree, series, config, tuple(prerequisites)).choose(rev)
     info = BaseInfo(
         tree=tree,
         commit=choice.commit,
@@ -92,6 +94,7 @@ class _Choice:
     tree: str
     series: Series
     config: Path | None
+    prerequisites: tuple[Series, ...]
     commit: str = ""
     name: str = ""
     why: str = ""
@@ -205,7 +208,7 @@ class _Choice:
 
     def _tried(self, ordered: list[tuple[Candidate, str]], total: int, head: Candidate) -> _Choice:
         # No candidate has all blobs: the first one that the series applies to; else the best score.
-        steps = steps_of(self.series)
+        steps = steps_of(self.series, self.prerequisites)
         holders: list[Candidate] = []
         with tempfile.TemporaryDirectory(prefix="reviewbot-base-") as scratch:
             for one, why in ordered[:_TRIES]:

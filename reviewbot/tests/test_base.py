@@ -210,3 +210,15 @@ def test_our_branch_file_is_sound_and_a_broken_one_is_named(tmp_path: Path) -> N
     broken.write_text("[tags]\nx = 1\n")
     with pytest.raises(UsageError, match=r"b\.toml: \[tags\] must map"):
         load(broken)
+
+
+def test_given_prerequisites_are_part_of_the_try(repo: Repo) -> None:
+    needed = intake("v2..special/for-next", repo=repo.path).value
+    assert needed is not None
+    one = series(repo, line=50)
+    diff = one.patches[0].diff.replace("-int line_050;", "-int line_050_new;")
+    second = Series(title="t", patches=(Patch(subject="s", message="", diff=diff, files=(FILE,)),), total=1)
+    alone, both = choose(repo, second), choose(repo, second, prerequisites=(needed,))
+    assert alone.commit == repo.id("special/for-next")
+    assert "the series applies" in both.chosen_by
+    assert not any("v1" in line and "patch failed" in line for line in both.candidates)
