@@ -77,20 +77,29 @@ def review(request: Request, cache: Cache, progress: Progress) -> tuple[Report, 
     run = Run(request=request, cache=cache, progress=progress, timings=Timings(cache, request.tree))
     tree = get_tree(cache, request.tree)
     fragments = load_fragments(request.fragments or DEFAULT_FRAGMENTS)
-    read = run.timed("intake", lambda: read_request(request, tree), announced=False)
+    pool: list[Series] = []
+
+    def read_all() -> Outcome[Series]:
+        outcome, asked_for = read_request(request, tree)
+        pool.extend(asked_for)
+        return outcome
+
+    read = run.timed("intake", read_all, announced=False)
     if read.value is None:
         raise UsageError(f"{request.source}: {read.result.summary}")
     series = read.value
     prerequisites = [read_prerequisite(path) for path in request.prerequisites]
     chosen = run.timed(
         "base",
-        lambda: choose_base(tree.repo, tree.name, series, rev=request.base, describe=tree.describe),
+        lambda: choose_base(
+            tree.repo, tree.name, series, rev=request.base, describe=tree.describe, prerequisites=prerequisites
+        ),
         announced=False,
     )
     run.series, run.base, run.out = series, chosen.value, _run_dir(request, series, run.stamp)
     run.stages += [read.result, chosen.result]
     try:
-        _after_base(run, tree, prerequisites, fragments)
+        _after_base(run, tree, prerequisites, pool, fragments)
     except _Stop as stop:
         names = (*STAGES, ON_REQUEST) if request.coverage else STAGES
         run.skip_rest(names, str(stop), optional=(ON_REQUEST,) if stop.required else names)
@@ -115,7 +124,7 @@ def _run_dir(request: Request, series: Series, stamp: datetime) -> Path:
     return out.absolute()
 
 
-def _after_base(run: Run, tree: Tree, prerequisites: list[Series], fragments: Fragments) -> None:
+def _after_base(run: Run, tree: Tree, prerequisites: list[Series], pool: list[Series], fragments: Fragments) -> None:
     series, base = run.series, run.base
     if series is None or base is None:
         msg = "the tree has no commit to test on"
@@ -127,7 +136,8 @@ def _after_base(run: Run, tree: Tree, prerequisites: list[Series], fragments: Fr
         found = Prerequisites(series=tuple(prerequisites))
         if series.prerequisites or prerequisites:
             look_up = run.stage(
-                "prerequisites", lambda: resolve(tree.repo, base, series, prerequisites, inbox=run.request.inbox)
+                "prerequisites",
+                lambda: resolve(tree.repo, base, series, prerequisites, pool=pool, inbox=run.request.inbox),
             )
             found = look_up or found
         run.applied = run.stage(

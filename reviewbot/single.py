@@ -13,7 +13,7 @@ from reviewbot.errors import UsageError
 from reviewbot.model import ApplyState
 from reviewbot.stages.apply import apply
 from reviewbot.stages.base import choose_base
-from reviewbot.stages.intake import intake
+from reviewbot.stages.intake import intake, read_series
 from reviewbot.stages.selftest import write_selftests
 from reviewbot.stages.versions import diff_versions
 from reviewbot.tools.tree import Tree, get_tree
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from reviewbot.tools.cache import Cache
 
 
-def read_request(request: Request, tree: Tree) -> Outcome[Series]:
-    """Run the intake on what the request names."""
-    return intake(request.source, stdin=request.stdin, repo=tree.repo, inbox=request.inbox)
+def read_request(request: Request, tree: Tree) -> tuple[Outcome[Series], tuple[Series, ...]]:
+    """Run the intake on what the request names; return also the series in it that the one under review asks for."""
+    return read_series(request.source, stdin=request.stdin, repo=tree.repo, inbox=request.inbox)
 
 
 def read_prerequisite(path: str) -> Series:
@@ -47,7 +47,7 @@ def applied_series(request: Request, cache: Cache, scratch: Path) -> tuple[Tree,
     apply.
     """
     tree = get_tree(cache, request.tree)
-    outcome = read_request(request, tree)
+    outcome, _ = read_request(request, tree)
     if outcome.value is None:
         msg = f"{request.source}: {outcome.result.summary}"
         raise UsageError(msg)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from reviewbot.model import ApplyState, Case, Finding, Origin, Report, StageResult, Status, VerdictKind
+from reviewbot.model import ApplyState, Blame, Case, Finding, Origin, Report, StageResult, Status, VerdictKind
 from reviewbot.report.clean import count
 from reviewbot.report.view import LOOK_MAX, attribution, counted, place, repeats, to_look_at, uncounted
 
@@ -138,6 +138,10 @@ def _case_items(index: int, stage: StageResult, cases: list[Case], status: Statu
         )
 
 
+def _repaired(case: Case) -> bool:
+    return case.origin is Origin.FIXED and case.blame is Blame.SERIES
+
+
 def _holds(index: int, stage: StageResult) -> Iterable[Item]:
     passed = sum(c.patched is Status.PASS for c in stage.cases)
     texts = []
@@ -146,7 +150,7 @@ def _holds(index: int, stage: StageResult) -> Iterable[Item]:
     elif stage.status is Status.PASS and stage.stage not in _PREPARE:
         texts.append(stage.summary)
     fixed = [
-        (count(sum(c.origin is Origin.FIXED for c in stage.cases), "case"), "that base fails"),
+        (count(sum(_repaired(c) for c in stage.cases), "case"), "that base fails"),
         (count(sum(f.origin is Origin.FIXED for f in stage.findings), "finding"), "of base"),
     ]
     texts += [f"fixes {many} {whose}" for many, whose in fixed if not many.startswith("0 ")]

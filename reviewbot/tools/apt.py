@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from reviewbot.tools.cache import Cache
 
 SUITES = ("bookworm", "bookworm-backports", "trixie", "trixie-backports", "sid", "experimental")
-FALLBACK_MIRROR = "http://deb.debian.org/debian"
 _KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
 _FRESH_S = 6 * 3600
 _SERIES = re.compile(r"[0-9]+\.[0-9]+")
@@ -185,7 +184,10 @@ def _mirror() -> str:
     rows = [line.split("|", 2) for line in done.stdout.splitlines() if line.count("|") >= 2]
     debian = [uri for origin, label, uri in rows if origin == "Debian" and "Security" not in label]
     likely = [uri for _, _, uri in rows if uri.rstrip("/").endswith("/debian")]
-    return next(iter([*debian, *likely]), FALLBACK_MIRROR).rstrip("/")
+    if not (debian or likely):
+        msg = "apt knows no Debian mirror: check its sources, and run apt-get update"
+        raise InfraError(msg)
+    return [*debian, *likely][0].rstrip("/")
 
 
 def _apt(cache: Cache, program: str, *args: str, cwd: Path | None = None, timeout_s: float = 120) -> Completed:

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Which sample type bits the kernel accepts. */
+#include "decode.h"
+#include "event.h"
+#include "ktap.h"
+#include "scope.h"
+
+#include <errno.h>
+#include <linux/perf_event.h>
+#include <string.h>
+#include <unistd.h>
+
+/* How many bits of attr are still reserved. */
+static unsigned int reserved_bits(void)
+{
+	struct perf_event_attr attr = { .__reserved_1 = -1 };
+
+	return __builtin_popcountll(attr.__reserved_1);
+}
+
+static int try_bits(__u64 bits)
+{
+	struct perf_event_attr attr;
+	int fd;
+
+	attr_init(&attr, SOURCE_CLOCK, bits);
+	fd = attr_open(&attr, 0, -1);
+	if (fd >= 0)
+		close(fd);
+	return fd < 0 ? fd : 0;
+}
+
+static void accepted(const void *arg)
+{
+	const struct scoped_type *type = arg;
+	const struct sample_type *known = sample_type(type->bit);
+	int error;
+
+	error = try_bits(type->bit);
+	if (error && known && known->needs[0])
+		ktap_skip("needs %s", known->needs);
+	if (error)
+		ktap_fail("perf_event_open() with PERF_SAMPLE_%s: %s",
+			  type->name, strerror(-error));
+}
+
+/* One case for both kernels: each has its own right answer. */
+static void new_bit(const void *arg)
+{
+	const struct scoped_type *type = arg;
+	int error;
+
+	if (ktap_kernel != KERNEL_BASE) {
+		accepted(arg);
+		return;
+	}
+	error = try_bits(type->bit);
+	if (error != -EINVAL)
+		ktap_fail("perf_event_open() with PERF_SAMPLE_%s on base: %s, not %s",
+			  type->name, strerror(-error), strerror(EINVAL));
+}
+
+static void unused_bits(const void *arg)
+{
+	(void)arg;
+	for (__u64 bit = SCOPE_NEXT_BIT; bit; bit <<= 1) {
+		int error = try_bits(bit);
+
+		if (error != -EINVAL)
+			ktap_fail("perf_event_open() with the unused bit %#llx: %s, not %s",
+				  bit, strerror(-error), strerror(EINVAL));
+	}
+}
+
+static const struct scoped_type *check_type(const void *arg)
+{
+	const struct scoped_type *type = arg;
+	const struct sample_type *known = sample_type(type->bit);
+
+	need_bits(type->bit);
+	if (known && known->needs[0])
+		ktap_skip("needs %s", known->needs);
+	return type;
+}
+
+static void expect_error(int fd, int error, const char *what)
+{
+	if (fd != -error)
+		ktap_fail("%s: %s, not %s", what, strerror(fd < 0 ? -fd : 0),
+			  strerror(error));
+	if (fd >= 0)
+		close(fd);
+}
+
+static void expect_open(int fd, const char *what, unsigned int size)
+{
+	if (fd < 0)
+		ktap_fail("%s (%u bytes): %s", what, size, strerror(-fd));
+	else
+		close(fd);
+}
+
+/* An attr of an older or a newer program, with the bit in it. */
+static void attr_size(const void *arg)
+{
+	static const unsigned int sizes[] = { 64, 72, 80, 96, 104, 112, 120, 128, 136 };
+	const struct scoped_type *type = check_type(arg);
+	struct {
+		struct perf_event_attr attr;
+		char more[64];
+	} large;
+
+	memset(&large, 0, sizeof(large));
+	attr_init(&large.attr, SOURCE_CLOCK, type->bit);
+	for (unsigned int i = 0; i < ARRAY_SIZE(sizes); i++) {
+		/* Older sizes have no clock, and no registers or stacks to ask for. */
+		if (sizes[i] > sizeof(large.attr) ||
+		    (sizes[i] < 104 && (type->bit & (PERF_SAMPLE_REGS_USER |
+						     PERF_SAMPLE_STACK_USER |
+						     PERF_SAMPLE_REGS_INTR))))
+			continue;
+		large.attr.use_clockid = sizes[i] >= 96;
+		expect_open(attr_open_sized(&large, sizes[i]), "an older attr", sizes[i]);
+	}
+	large.attr.use_clockid = 1;
+	expect_open(attr_open_sized(&large, sizeof(large)), "a newer attr that asks for nothing new",
+		    sizeof(large));
+	large.more[0] = 1;
+	expect_error(attr_open_sized(&large, sizeof(large)), E2BIG,
+		     "a newer attr that asks for something new");
+	expect_error(attr_open_sized(&large, 63), E2BIG, "an attr of 63 bytes");
+}
+
+/* Reserved fields stay refused with the bit. */
+static void reserved(const void *arg)
+{
+	const struct scoped_type *type = check_type(arg);
+	struct perf_event_attr attr;
+
+	attr_init(&attr, SOURCE_CLOCK, type->bit);
+	attr.__reserved_1 = 1ULL << (reserved_bits() - 1);
+	expect_error(attr_open(&attr, 0, -1), EINVAL, "attr.__reserved_1");
+	attr_init(&attr, SOURCE_CLOCK, type->bit);
+	attr.__reserved_2 = 1;
+	expect_error(attr_open(&attr, 0, -1), EINVAL, "attr.__reserved_2");
+	attr_init(&attr, SOURCE_CLOCK, type->bit);
+	attr.read_format = 1ULL << 40;
+	expect_error(attr_open(&attr, 0, -1), EINVAL, "an unknown bit of attr.read_format");
+}
+
+/* Types that exclude each other are refused together. */
+static void excluded(const void *arg)
+{
+	const struct scoped_type *type = check_type(arg);
+	const struct sample_type *known = sample_type(type->bit);
+
+	for (__u64 bit = 1; known && bit; bit <<= 1)
+		if (known->excludes & bit)
+			expect_error(try_bits(type->bit | bit), EINVAL,
+				     "two types that exclude each other");
+}
+
+int main(int argc, char **argv)
+{
+	for (unsigned int i = 0; i < SCOPE_TYPES; i++) {
+		const struct scoped_type *type = &scope_types[i];
+
+		if (type->new)
+			ktap_add(new_bit, type, "refused_on_base_accepted_on_patched.%s",
+				 type->name);
+		else
+			ktap_add(accepted, type, "accepted.%s", type->name);
+		ktap_add(attr_size, type, "attr_size.%s", type->name);
+		ktap_add(reserved, type, "reserved.%s", type->name);
+		if (sample_type(type->bit) && sample_type(type->bit)->excludes)
+			ktap_add(excluded, type, "excluded.%s", type->name);
+	}
+	ktap_add(unused_bits, NULL, "unused_bits_refused");
+	return ktap_main(argc, argv);
+}

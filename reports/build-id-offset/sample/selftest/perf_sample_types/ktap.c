@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "ktap.h"
+
+#include <fnmatch.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define CASE_TIMEOUT_S	40
+#define SHOWN_FAILURES	3
+#define EXIT_SKIP	4
+
+struct ktap_case {
+	void (*run)(const void *arg);
+	const void *arg;
+	char *name;
+};
+
+enum kernel ktap_kernel;
+
+static struct ktap_case *cases;
+static unsigned int case_count;
+static unsigned int failures;
+static char *skip_reason;	/* shared with the case's process */
+
+#define SKIP_REASON_SIZE 256
+
+void ktap_add(void (*run)(const void *arg), const void *arg,
+	      const char *format, ...)
+{
+	struct ktap_case *new;
+	va_list list;
+
+	cases = realloc(cases, (case_count + 1) * sizeof(*cases));
+	if (!cases)
+		exit(2);
+	new = &cases[case_count++];
+	new->run = run;
+	new->arg = arg;
+	va_start(list, format);
+	if (vasprintf(&new->name, format, list) < 0)
+		exit(2);
+	va_end(list);
+}
+
+static void diag(const char *prefix, const char *format, va_list list)
+{
+	printf("# %s", prefix);
+	vprintf(format, list);
+	printf("\n");
+}
+
+void ktap_diag(const char *format, ...)
+{
+	va_list list;
+
+	va_start(list, format);
+	diag("", format, list);
+	va_end(list);
+}
+
+bool ktap_fail(const char *format, ...)
+{
+	va_list list;
+
+	if (++failures > SHOWN_FAILURES)
+		return false;
+	va_start(list, format);
+	diag("FAIL: ", format, list);
+	va_end(list);
+	return true;
+}
+
+unsigned int ktap_failures(void)
+{
+	return failures;
+}
+
+static void __noreturn end_case(int status)
+{
+	if (failures > SHOWN_FAILURES)
+		ktap_diag("%u more failures like these", failures - SHOWN_FAILURES);
+	fflush(stdout);
+	_exit(failures ? 1 : status);
+}
+
+void ktap_skip(const char *format, ...)
+{
+	va_list list;
+
+	va_start(list, format);
+	vsnprintf(skip_reason, SKIP_REASON_SIZE, format, list);
+	va_end(list);
+	end_case(EXIT_SKIP);
+}
+
+void ktap_stop(const char *format, ...)
+{
+	va_list list;
+
+	failures++;
+	va_start(list, format);
+	diag("FAIL: ", format, list);
+	va_end(list);
+	end_case(1);
+}
+
+void ktap_hexdump(const void *data, size_t size)
+{
+	const unsigned char *byte = data;
+
+	for (size_t at = 0; at < size; at += 16) {
+		printf("#   %04zx:", at);
+		for (size_t i = at; i < at + 16 && i < size; i++)
+			printf("%s%02x", i % 8 ? " " : "  ", byte[i]);
+		printf("\n");
+	}
+}
+
+/* Run one case in a child; returns its wait status. */
+static int run_case(const struct ktap_case *test)
+{
+	pid_t child;
+	int status;
+
+	skip_reason[0] = '\0';
+	fflush(stdout);
+	child = fork();
+	if (child < 0) {
+		ktap_diag("fork: %m");
+		return 1 << 8;
+	}
+	if (!child) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		alarm(CASE_TIMEOUT_S);
+		test->run(test->arg);
+		end_case(0);
+	}
+	while (waitpid(child, &status, 0) != child)
+		;
+	return status;
+}
+
+static bool report(unsigned int number, const char *name, int status)
+{
+	if (WIFSIGNALED(status)) {
+		if (WTERMSIG(status) == SIGALRM)
+			ktap_diag("FAIL: not done after %d s", CASE_TIMEOUT_S);
+		else
+			ktap_diag("FAIL: killed by signal %d", WTERMSIG(status));
+	} else if (WEXITSTATUS(status) == EXIT_SKIP) {
+		printf("ok %u %s # SKIP %s\n", number, name, skip_reason);
+		return true;
+	} else if (!WEXITSTATUS(status)) {
+		printf("ok %u %s\n", number, name);
+		return true;
+	}
+	printf("not ok %u %s\n", number, name);
+	return false;
+}
+
+static bool option(const char *argument, const char *name, const char **value)
+{
+	size_t length = strlen(name);
+
+	if (strncmp(argument, name, length))
+		return false;
+	*value = argument + length;
+	return true;
+}
+
+static const char *parse(int argc, char **argv, bool *list)
+{
+	const char *pattern = "*", *value;
+
+	for (int i = 1; i < argc; i++) {
+		if (option(argv[i], "--kernel=", &value)) {
+			if (!strcmp(value, "base"))
+				ktap_kernel = KERNEL_BASE;
+			else if (!strcmp(value, "patched"))
+				ktap_kernel = KERNEL_PATCHED;
+			else if (strcmp(value, "plain"))
+				return NULL;
+		} else if (!strcmp(argv[i], "--list")) {
+			*list = true;
+		} else if (!option(argv[i], "--case=", &pattern)) {
+			return NULL;
+		}
+	}
+	return pattern;
+}
+
+int ktap_main(int argc, char **argv)
+{
+	unsigned int number = 0, planned = 0, bad = 0;
+	bool list = false;
+	const char *pattern = parse(argc, argv, &list);
+
+	if (!pattern) {
+		fprintf(stderr, "usage: %s [--kernel=base|patched|plain] [--case=NAME] [--list]\n",
+			argv[0]);
+		return 2;
+	}
+	skip_reason = mmap(NULL, SKIP_REASON_SIZE, PROT_READ | PROT_WRITE,
+			   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (skip_reason == MAP_FAILED)
+		return 2;
+	for (unsigned int i = 0; i < case_count; i++) {
+		if (fnmatch(pattern, cases[i].name, 0))
+			continue;
+		planned++;
+		if (list)
+			printf("%s\n", cases[i].name);
+	}
+	if (list)
+		return 0;
+	printf("KTAP version 1\n1..%u\n", planned);
+	for (unsigned int i = 0; i < case_count; i++) {
+		if (fnmatch(pattern, cases[i].name, 0))
+			continue;
+		if (!report(++number, cases[i].name, run_case(&cases[i])))
+			bad++;
+	}
+	return bad ? 1 : 0;
+}

@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Every sample type in scope, alone and with others, from several kinds of
+ * event: each record decodes to exactly header.size bytes, the next one begins
+ * there, and every value is what its oracle says.
+ */
+#include "decode.h"
+#include "event.h"
+#include "ktap.h"
+#include "oracle.h"
+#include "scope.h"
+#include "work.h"
+
+#include <string.h>
+#include <unistd.h>
+
+#define SAMPLES	8
+
+static struct event event;
+
+struct layout_case {
+	const struct combination *combination;
+	enum source source;
+};
+
+static const char *needs(__u64 bits)
+{
+	for (unsigned int i = 0; i < SAMPLE_TYPES; i++)
+		if ((bits & sample_types[i].bit) && sample_types[i].needs[0])
+			return sample_types[i].needs;
+	return NULL;
+}
+
+/* Bits of attr.read_format that this kernel takes. */
+static __u64 known_formats(void)
+{
+	static __u64 known;
+	struct perf_event_attr attr;
+	int fd;
+
+	if (known)
+		return known;
+	known = PERF_FORMAT_LOST - 1;
+	attr_init(&attr, SOURCE_CLOCK, PERF_SAMPLE_IP);
+	attr.read_format = PERF_FORMAT_LOST;
+	fd = attr_open(&attr, 0, -1);
+	if (fd >= 0) {
+		known |= PERF_FORMAT_LOST;
+		close(fd);
+	}
+	return known;
+}
+
+static void layout(const void *arg)
+{
+	const struct layout_case *test = arg;
+	__u64 bits = test->combination->bits;
+	struct perf_event_attr attr;
+	struct expect expect;
+	unsigned int least;
+	int error;
+
+	need_bits(bits);
+	attr_init(&attr, test->source, bits);
+	error = event_open(&event, &attr);
+	if (error && needs(bits))
+		ktap_skip("needs %s", needs(bits));
+	if (error)
+		ktap_stop("perf_event_open() with sample_type %#llx: %s", bits,
+			  strerror(-error));
+	expect_begin(&expect, &event, test->source);
+	expect.must_resolve = test->source != SOURCE_CLOCK;
+	event_enable(&event);
+	least = work(test->source, SAMPLES);
+	event_disable(&event);
+	expect_end(&expect);
+	check_ring(&expect, NULL);
+	if (expect.samples < least && !ktap_failures())
+		ktap_fail("%u samples, at least %u were made", expect.samples,
+			  least);
+}
+
+/* Run with attr, and check what comes of it. */
+static void run(struct perf_event_attr *attr, enum source source)
+{
+	struct expect expect;
+	unsigned int least;
+	int error = event_open(&event, attr);
+
+	if (error)
+		ktap_stop("perf_event_open() with sample_type %#llx: %s",
+			  attr->sample_type, strerror(-error));
+	expect_begin(&expect, &event, source);
+	expect.must_resolve = source != SOURCE_CLOCK;
+	event_enable(&event);
+	least = work(source, SAMPLES);
+	event_disable(&event);
+	expect_end(&expect);
+	check_ring(&expect, NULL);
+	if (expect.samples < least && !ktap_failures())
+		ktap_fail("%u samples, at least %u were made", expect.samples,
+			  least);
+	maps_free(&expect.maps);
+	event_close(&event);
+}
+
+/* Every read_format of one event behind a type in scope. */
+static void read_formats(const void *arg)
+{
+	const struct scoped_type *type = arg;
+	struct perf_event_attr attr;
+
+	need_bits(type->bit);
+	if (needs(type->bit))
+		ktap_skip("needs %s", needs(type->bit));
+	for (__u64 format = 0; format < PERF_FORMAT_LOST << 1; format++) {
+		if (PERF_FORMAT_LOST & ~known_formats() & format)
+			continue;
+		attr_init(&attr, SOURCE_FAULTS, type->bit | PERF_SAMPLE_READ);
+		attr.read_format = format;
+		run(&attr, SOURCE_FAULTS);
+		if (ktap_failures())
+			ktap_stop("with attr.read_format %#llx", format);
+	}
+}
+
+#define SIBLINGS 3
+
+static void on_group_sample(struct expect *expect, const struct sample *sample)
+{
+	__u64 format = expect->event->attr.read_format;
+	unsigned int words = 1 + !!(format & PERF_FORMAT_ID) + !!(format & PERF_FORMAT_LOST);
+
+	if (sample->read.nr != SIBLINGS + 1) {
+		sample_fail(expect, sample, "READ nr %llu of a group of %u",
+			    sample->read.nr, SIBLINGS + 1);
+		return;
+	}
+	/* The leader comes first, and counts one fault a sample. */
+	if (sample->read.values[0] != expect->last_value + 1)
+		sample_fail(expect, sample, "READ value %llu of the leader, the sample before had %llu",
+			    sample->read.values[0], expect->last_value);
+	expect->last_value = sample->read.values[0];
+	if ((format & PERF_FORMAT_ID) && sample->read.values[1] != expect->event->id)
+		sample_fail(expect, sample, "READ id %llu of the leader, PERF_EVENT_IOC_ID says %llu",
+			    sample->read.values[1], expect->event->id);
+	for (unsigned int i = 0; (format & PERF_FORMAT_LOST) && i <= SIBLINGS; i++)
+		if (sample->read.values[i * words + words - 1])
+			sample_fail(expect, sample, "READ lost %llu of member %u, nothing was lost",
+				    sample->read.values[i * words + words - 1], i);
+}
+
+static void check_group(void)
+{
+	struct expect expect;
+
+	expect_begin(&expect, &event, SOURCE_FAULTS);
+	expect.must_resolve = true;
+	expect.on_sample = on_group_sample;
+	event_enable(&event);
+	work(SOURCE_FAULTS, SAMPLES);
+	event_disable(&event);
+	expect_end(&expect);
+	check_ring(&expect, NULL);
+	if (expect.samples < SAMPLES && !ktap_failures())
+		ktap_fail("%u samples, at least %u were made", expect.samples, SAMPLES);
+	maps_free(&expect.maps);
+}
+
+/* A group: the leader's samples hold the counts of all. */
+static void group(const void *arg)
+{
+	const struct scoped_type *type = arg;
+	struct perf_event_attr attr, other;
+
+	need_bits(type->bit);
+	if (needs(type->bit))
+		ktap_skip("needs %s", needs(type->bit));
+	for (__u64 format = PERF_FORMAT_GROUP; format < PERF_FORMAT_LOST << 1; format++) {
+		int sibling[SIBLINGS];
+
+		if (!(format & PERF_FORMAT_GROUP) ||
+		    (PERF_FORMAT_LOST & ~known_formats() & format))
+			continue;
+		attr_init(&attr, SOURCE_FAULTS, type->bit | PERF_SAMPLE_READ);
+		attr.read_format = format;
+		if (event_open(&event, &attr))
+			ktap_stop("perf_event_open() of a leader: %m");
+		attr_init(&other, SOURCE_CLOCK, 0);
+		other.sample_period = 0;
+		other.disabled = 0;
+		other.read_format = format;
+		for (unsigned int i = 0; i < SIBLINGS; i++) {
+			sibling[i] = attr_open_in(&other, event.fd);
+			if (sibling[i] < 0)
+				ktap_stop("perf_event_open() of a sibling: %s",
+					  strerror(-sibling[i]));
+		}
+		check_group();
+		for (unsigned int i = 0; i < SIBLINGS; i++)
+			close(sibling[i]);
+		event_close(&event);
+		if (ktap_failures())
+			ktap_stop("with attr.read_format %#llx", format);
+	}
+}
+
+/* User stacks and register sets of several sizes around a type in scope. */
+static void sizes(const void *arg)
+{
+	static const __u32 stacks[] = { 8, 64, 4096, 16384, 65528 };
+	static const __u64 masks[] = { 1, 0x1ff, REGS_MASK };
+	const struct scoped_type *type = arg;
+	struct perf_event_attr attr;
+
+	need_bits(type->bit);
+	if (needs(type->bit))
+		ktap_skip("needs %s", needs(type->bit));
+	for (unsigned int i = 0; i < ARRAY_SIZE(stacks); i++) {
+		attr_init(&attr, SOURCE_SYSCALLS, type->bit | PERF_SAMPLE_STACK_USER);
+		attr.sample_stack_user = stacks[i];
+		run(&attr, SOURCE_SYSCALLS);
+		if (ktap_failures())
+			ktap_stop("with attr.sample_stack_user %u", stacks[i]);
+	}
+	for (unsigned int i = 0; i < ARRAY_SIZE(masks); i++) {
+		attr_init(&attr, SOURCE_FAULTS, type->bit | PERF_SAMPLE_REGS_INTR |
+			  PERF_SAMPLE_REGS_USER);
+		attr.sample_regs_user = masks[i];
+		attr.sample_regs_intr = REGS_MASK;
+		run(&attr, SOURCE_FAULTS);
+		if (ktap_failures())
+			ktap_stop("with attr.sample_regs_user %#llx", masks[i]);
+	}
+}
+
+static struct layout_case cases[SCOPE_COMBINATIONS][SOURCE_COUNT];
+
+int main(int argc, char **argv)
+{
+	for (unsigned int source = 0; source < SOURCE_COUNT; source++) {
+		for (unsigned int i = 0; i < SCOPE_COMBINATIONS; i++) {
+			struct layout_case *test = &cases[i][source];
+
+			test->combination = &combinations[i];
+			test->source = source;
+			if (source == SOURCE_CLOCK && !test->combination->basic)
+				continue;
+			ktap_add(layout, test, "%s.%s", source_names[source],
+				 test->combination->name);
+		}
+	}
+	for (unsigned int i = 0; i < SCOPE_TYPES; i++) {
+		ktap_add(read_formats, &scope_types[i], "read_formats.%s", scope_types[i].name);
+		ktap_add(group, &scope_types[i], "group.%s", scope_types[i].name);
+		ktap_add(sizes, &scope_types[i], "sizes.%s", scope_types[i].name);
+	}
+	return ktap_main(argc, argv);
+}

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What the values in a sample must be. An oracle knows the value from another
+ * source (/proc, an ioctl, the test's own doing) or from another field of the
+ * same sample; where neither says it, the oracle stays silent.
+ */
+#ifndef ORACLE_H
+#define ORACLE_H
+
+#include "compiler.h"
+#include "decode.h"
+#include "event.h"
+#include "maps.h"
+
+struct expect {
+	struct event *event;
+	struct maps maps;
+	enum source source;
+	__u32 pid, tid;
+	__u64 time_from, time_to;	/* CLOCK_MONOTONIC, ns */
+	int cpu;			/* -1: any */
+	/*
+	 * A user address in a file with a build ID must be resolved: the lock
+	 * is free, and the pages of its ELF header and notes are in memory.
+	 */
+	bool must_resolve;
+	/* Samples are missing, or not read in the order of writing. */
+	bool gaps;
+	/* Called for each sample after its values were checked; may be NULL. */
+	void (*on_sample)(struct expect *expect, const struct sample *sample);
+
+	/* Counted by check_sample(). */
+	unsigned int samples;
+	unsigned int resolved;		/* entries with a build ID */
+	unsigned int unresolved;	/* user entries without one */
+	unsigned int deferred;		/* cookies promised */
+	__u64 last_time, last_value;
+	bool shown;
+};
+
+/* Begin to expect samples of this task: pins it to a CPU, notes the time. */
+void expect_begin(struct expect *expect, struct event *event,
+		  enum source source);
+
+/* The samples are made: notes the time and reads the mappings. */
+void expect_end(struct expect *expect);
+
+/* Check every value of one decoded sample. */
+void check_sample(struct expect *expect, const struct sample *sample);
+
+/*
+ * Walk the ring to its end: every record is decoded, every sample checked. A
+ * record whose decoded length is not header.size fails the case. on_record,
+ * when not NULL, is called for each record that is not a sample.
+ */
+void check_ring(struct expect *expect,
+		void (*on_record)(struct expect *expect,
+				  const struct record *record));
+
+/*
+ * Fail the case because of sample, and show it: decoded, and as bytes. Use it
+ * in an oracle.
+ */
+void sample_fail(struct expect *expect, const struct sample *sample,
+		 const char *format, ...)
+	__printf(3, 4);
+
+/*
+ * Check one build ID and offset that stands for a user address. address is 0
+ * when no other field tells it. Returns NULL, or what is wrong.
+ */
+const char *check_build_id(struct expect *expect,
+			   const struct build_id_offset *bid, __u64 address);
+
+/* ip among the registers that mask asks for; 0 when it does not. */
+__u64 reg_ip(const __u64 *regs, __u64 mask);
+
+/* The oracles, one for each name in the specs. */
+typedef void oracle(struct expect *expect, const struct sample *sample);
+
+oracle oracle_id, oracle_ip, oracle_tid, oracle_time, oracle_addr;
+oracle oracle_stream_id, oracle_cpu, oracle_period, oracle_read;
+oracle oracle_callchain, oracle_raw, oracle_regs_user, oracle_regs_intr;
+oracle oracle_stack_user, oracle_zero, oracle_nonzero, oracle_data_src;
+oracle oracle_phys_addr, oracle_page_size, oracle_build_id_offset;
+oracle oracle_callchain_build_id_offset;
+
+#endif

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Records that are not samples, with sample_id behind them, of events that ask
+ * for the types in scope too: each decodes to its size, and says what was done.
+ */
+#include "decode.h"
+#include "elf_file.h"
+#include "event.h"
+#include "ktap.h"
+#include "oracle.h"
+#include "scope.h"
+
+#include <linux/perf_event.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define ID_BITS		(PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_ID | \
+			 PERF_SAMPLE_STREAM_ID | PERF_SAMPLE_CPU | \
+			 PERF_SAMPLE_IDENTIFIER)
+#define NAME		"records-test"
+
+static struct event event;
+static unsigned int seen[64];
+static pid_t child;
+static __u64 mapped, mapped_size;
+static struct mapping made;
+
+static void fail(const struct record *record, const char *problem)
+{
+	if (!ktap_fail("%s: %s", record_name(record->header->type), problem))
+		return;
+	ktap_hexdump(record->header, record->header->size);
+}
+
+static void check_id(struct expect *expect, const struct record *record)
+{
+	const struct sample_id *id = &record->id;
+	__u64 bits = expect->event->attr.sample_type;
+
+	if ((bits & PERF_SAMPLE_ID) && id->id.id != expect->event->id)
+		fail(record, "sample_id has another ID");
+	if ((bits & PERF_SAMPLE_IDENTIFIER) && id->identifier.id != expect->event->id)
+		fail(record, "sample_id has another IDENTIFIER");
+	if ((bits & PERF_SAMPLE_STREAM_ID) && id->stream_id.stream_id != expect->event->id)
+		fail(record, "sample_id has another STREAM_ID");
+	if ((bits & PERF_SAMPLE_CPU) && (id->cpu.cpu || id->cpu.res))
+		fail(record, "sample_id has another CPU than 0");
+	if ((bits & PERF_SAMPLE_TIME) && (id->time.time < expect->time_from ||
+					  id->time.time > expect->time_to))
+		fail(record, "sample_id has a time before or after the test");
+	if ((bits & PERF_SAMPLE_TID) && id->tid.pid != expect->pid &&
+	    id->tid.pid != (__u32)child)
+		fail(record, "sample_id has another task");
+}
+
+static void check_mmap2(struct expect *expect, const struct record *record)
+{
+	if (record->mmap2.addr != mapped)
+		return;
+	seen[63]++;
+	if (record->mmap2.pid != expect->pid || record->mmap2.tid != expect->tid)
+		fail(record, "another task");
+	if (record->mmap2.len != mapped_size || record->mmap2.pgoff != made.offset)
+		fail(record, "another length or offset than /proc/self/maps has");
+	if (strncmp(record->mmap2.filename, "/memfd:made", 11))
+		fail(record, "another file name");
+	if (!(record->header->misc & PERF_RECORD_MISC_MMAP_BUILD_ID)) {
+		if (record->mmap2.ino != made.inode)
+			fail(record, "another inode than /proc/self/maps has");
+		return;
+	}
+	if (record->mmap2.build_id_size != made.id_size ||
+	    memcmp(record->mmap2.build_id, made.id, made.id_size))
+		fail(record, "another build ID than the file has");
+	if (record->mmap2.reserved_1 || record->mmap2.reserved_2)
+		fail(record, "a reserved field is not zero");
+}
+
+static void on_record(struct expect *expect, const struct record *record)
+{
+	__u32 type = record->header->type;
+
+	if (type < 63)
+		seen[type]++;
+	if (record->has_id)
+		check_id(expect, record);
+	if (type == PERF_RECORD_MMAP2)
+		check_mmap2(expect, record);
+	if (type == PERF_RECORD_COMM && (strcmp(record->comm.comm, NAME) ||
+					 record->comm.tid != expect->tid))
+		fail(record, "another name or task");
+	if (type == PERF_RECORD_FORK && (record->fork.pid != (__u32)child ||
+					 record->fork.ppid != expect->pid))
+		fail(record, "another child or parent");
+}
+
+/* Do what the records are about. */
+static void act(void)
+{
+	struct elf_file file = { .id_size = 20 };
+	const struct mapping *map;
+	struct maps maps;
+
+	elf_file_make(&file);
+	mapped = (__u64)elf_file_code(&file, 2);
+	mapped_size = 4096;
+	maps_read(&maps);
+	map = maps_find(&maps, mapped);
+	if (map)
+		made = *map;
+	maps_free(&maps);
+	prctl(PR_SET_NAME, NAME);
+	child = fork();
+	if (!child)
+		_exit(0);
+	waitpid(child, NULL, 0);
+	sched_yield();
+	usleep(1000);
+}
+
+struct records_case {
+	const char *name;
+	__u64 bits;
+	bool id_all, build_id;
+};
+
+static void records(const void *arg)
+{
+	const struct records_case *test = arg;
+	struct perf_event_attr attr;
+	struct expect expect;
+	int error;
+
+	need_bits(test->bits);
+	attr_init(&attr, SOURCE_CLOCK, test->bits);
+	attr.config = PERF_COUNT_SW_DUMMY;
+	attr.sample_period = 0;
+	attr.sample_id_all = test->id_all;
+	attr.mmap = 1;
+	attr.mmap2 = 1;
+	attr.comm = 1;
+	attr.task = 1;
+	attr.context_switch = 1;
+#if HAVE_BUILD_ID
+	attr.build_id = test->build_id;
+#else
+	if (test->build_id)
+		ktap_skip("this tree has no attr.build_id");
+#endif
+	error = event_open(&event, &attr);
+	if (error)
+		ktap_stop("perf_event_open(): %s", strerror(-error));
+	expect_begin(&expect, &event, SOURCE_COUNT);
+	event_enable(&event);
+	act();
+	event_disable(&event);
+	expect_end(&expect);
+	check_ring(&expect, on_record);
+	if (!seen[63])
+		ktap_fail("no MMAP2 of the mapping that was made");
+	if (seen[PERF_RECORD_COMM] != 1)
+		ktap_fail("%u COMM, the task was named once", seen[PERF_RECORD_COMM]);
+	if (seen[PERF_RECORD_FORK] != 1)
+		ktap_fail("%u FORK, the task forked once", seen[PERF_RECORD_FORK]);
+	if (!seen[PERF_RECORD_SWITCH])
+		ktap_fail("no SWITCH, the task slept");
+}
+
+int main(int argc, char **argv)
+{
+	static struct records_case cases[SCOPE_TYPES + 1][3];
+
+	for (unsigned int i = 0; i <= SCOPE_TYPES; i++) {
+		const char *name = i < SCOPE_TYPES ? scope_types[i].name : "none";
+		__u64 bit = i < SCOPE_TYPES ? scope_types[i].bit : 0;
+		const struct sample_type *type = bit ? sample_type(bit) : NULL;
+
+		if (type && type->needs[0])
+			continue;
+		cases[i][0] = (struct records_case){ name, bit };
+		cases[i][1] = (struct records_case){ name, bit | ID_BITS, true };
+		cases[i][2] = (struct records_case){ name, bit | PERF_SAMPLE_ID, true, true };
+		ktap_add(records, &cases[i][0], "plain.%s", name);
+		ktap_add(records, &cases[i][1], "sample_id.%s", name);
+		ktap_add(records, &cases[i][2], "build_id.%s", name);
+	}
+	return ktap_main(argc, argv);
+}

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Two events of one kind on one task that differ in what they ask for: each
+ * gets what it asked for, whichever was opened first.
+ */
+#include "decode.h"
+#include "event.h"
+#include "ktap.h"
+#include "oracle.h"
+#include "scope.h"
+#include "work.h"
+
+#include <linux/perf_event.h>
+#include <string.h>
+
+#define SAMPLES	6
+
+static struct event event[2];
+
+struct ask {
+	const char *name;
+	__u64 bits;
+	bool no_kernel_chain, no_user_chain, defer;
+};
+
+struct shared_case {
+	const struct ask *ask;
+	enum source source;
+};
+
+static const struct ask asks[] = {
+	{ "ip", PERF_SAMPLE_IP },
+	{ "callchain", PERF_SAMPLE_CALLCHAIN },
+	{ "user_callchain", PERF_SAMPLE_CALLCHAIN, .no_kernel_chain = true },
+	{ "no_user_callchain", PERF_SAMPLE_CALLCHAIN, .no_user_chain = true },
+	{ "raw", PERF_SAMPLE_RAW },
+	{ "regs", PERF_SAMPLE_REGS_USER | PERF_SAMPLE_REGS_INTR },
+	{ "stack", PERF_SAMPLE_STACK_USER },
+	{ "build_id", PERF_SAMPLE_BUILD_ID_OFFSET },
+	{ "build_id_chain", PERF_SAMPLE_CALLCHAIN_BUILD_ID_OFFSET },
+	{ "user_build_id_chain", PERF_SAMPLE_CALLCHAIN_BUILD_ID_OFFSET,
+	  .no_kernel_chain = true },
+	{ "deferred_build_id_chain", PERF_SAMPLE_CALLCHAIN_BUILD_ID_OFFSET,
+	  .defer = true },
+};
+
+static void open_ask(struct event *event, const struct ask *ask,
+		     enum source source)
+{
+	struct perf_event_attr attr;
+	int error;
+
+	attr_init(&attr, source, ask->bits);
+	attr.exclude_callchain_kernel = ask->no_kernel_chain;
+	attr.exclude_callchain_user = ask->no_user_chain;
+	attr_defer(&attr, ask->defer, false);
+	error = event_open(event, &attr);
+	if (error)
+		ktap_stop("perf_event_open() for %s: %s", ask->name,
+			  strerror(-error));
+}
+
+/* Samples of two events, the first of which was opened first. */
+static void pair(const struct ask *first, const struct ask *second,
+		 enum source source)
+{
+	const struct ask *ask[2] = { first, second };
+	struct expect expect;
+	unsigned int least;
+
+	for (unsigned int i = 0; i < 2; i++)
+		open_ask(&event[i], ask[i], source);
+	expect_begin(&expect, &event[0], source);
+	for (unsigned int i = 0; i < 2; i++)
+		event_enable(&event[i]);
+	least = work(source, SAMPLES);
+	for (unsigned int i = 0; i < 2; i++)
+		event_disable(&event[i]);
+	expect_end(&expect);
+	expect.must_resolve = true;
+	for (unsigned int i = 0; i < 2; i++) {
+		unsigned int failed = ktap_failures();
+
+		expect.event = &event[i];
+		expect.samples = 0;
+		check_ring(&expect, NULL);
+		if (expect.samples < least && ktap_failures() == failed)
+			ktap_fail("%u samples, %u were made", expect.samples, least);
+		if (ktap_failures() > failed)
+			ktap_diag("%s opened first, %s second: in the one for %s",
+				  first->name, second->name, ask[i]->name);
+		event_close(&event[i]);
+	}
+	maps_free(&expect.maps);
+}
+
+static bool refused(const struct ask *ask)
+{
+	if (ask->bits & ~SCOPE_ALL_BITS)
+		return true;
+	return ktap_kernel == KERNEL_BASE && (ask->bits & SCOPE_NEW_BITS);
+}
+
+/* One kind of event with each other kind, in both orders. */
+static void shared(const void *arg)
+{
+	const struct shared_case *test = arg;
+
+	if (refused(test->ask))
+		ktap_skip("the base kernel refuses the bit");
+	for (unsigned int i = 0; i < ARRAY_SIZE(asks); i++) {
+		if (refused(&asks[i]))
+			continue;
+		pair(test->ask, &asks[i], test->source);
+		if (&asks[i] != test->ask)
+			pair(&asks[i], test->ask, test->source);
+	}
+}
+
+/* Two events that ask for the same. */
+static void same(const void *arg)
+{
+	const struct shared_case *test = arg;
+
+	if (refused(test->ask))
+		ktap_skip("the base kernel refuses the bit");
+	pair(test->ask, test->ask, test->source);
+}
+
+int main(int argc, char **argv)
+{
+	static struct shared_case cases[2][ARRAY_SIZE(asks)];
+
+	for (unsigned int source = 0; source < 2; source++) {
+		for (unsigned int i = 0; i < ARRAY_SIZE(asks); i++) {
+			struct shared_case *test = &cases[source][i];
+
+			if (!(asks[i].bits & SCOPE_BITS))
+				continue;
+			test->ask = &asks[i];
+			test->source = source;
+			ktap_add(shared, test, "%s.%s", source_names[source],
+				 asks[i].name);
+			ktap_add(same, test, "%s.same.%s", source_names[source],
+				 asks[i].name);
+		}
+	}
+	return ktap_main(argc, argv);
+}
