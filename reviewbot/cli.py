@@ -143,17 +143,21 @@ def review(
 @app.command()
 def intake(
     source: Annotated[
-        str, typer.Argument(metavar="SOURCE", help="mail in any form, a message id or URL, BASE..HEAD, or -")
-    ],
+        str, typer.Argument(metavar="[SOURCE]", help="Mail in any form, a message id or URL, BASE..HEAD, or -.")
+    ] = "",
     tree: Annotated[str, typer.Option("--tree", metavar="NAME", help="The tree that BASE..HEAD is read from.")] = "",
     inbox: Inbox = None,
+    newest: Annotated[int, typer.Option("--newest", min=0, help="Of a whole archive, only the last mails.")] = 0,
     as_json: AsJson = False,
 ) -> None:
-    """Print what is understood of a series, and apply nothing."""
+    """Print what is understood of a series; --inbox without SOURCE goes through the whole archive."""
     from reviewbot.report.intake import render_intake  # noqa: PLC0415
     from reviewbot.stages.intake import intake as read  # noqa: PLC0415
     from reviewbot.tools.tree import get_tree  # noqa: PLC0415
 
+    if not source:
+        _archive(inbox, newest, as_json=as_json)
+        return
     repo = get_tree(_cache(), tree).repo if tree else None
     outcome = read(source, stdin=_stdin(source), repo=repo, inbox=inbox)
     if as_json:
@@ -165,6 +169,38 @@ def intake(
         for name, value in outcome.result.facts:
             print(f"  {one_line(name)}: {one_line(value)}")
     raise typer.Exit(0 if outcome.value else EXIT_INCONCLUSIVE)
+
+
+def _archive(inbox: Path | None, newest: int, *, as_json: bool) -> None:
+    # One line a series as it is found, then what was left out and why.
+    from collections import Counter  # noqa: PLC0415
+
+    from reviewbot.stages.intake import archive  # noqa: PLC0415
+
+    if inbox is None:
+        msg = "intake: give a SOURCE, or --inbox PATH for a whole archive"
+        raise UsageError(msg)
+    left: Counter[str] = Counter()
+    found = 0
+    for assembly in archive(inbox, newest=newest):
+        left.update(skipped.reason for skipped in assembly.skipped)
+        for series in assembly.series:
+            found += 1
+            row = {
+                "msgid": series.msgid,
+                "title": series.title,
+                "author": series.author,
+                "revision": series.revision,
+                "patches": len(series.patches),
+                "total": series.total,
+                "missing": list(series.missing),
+            }
+            missing = f" ({series.missing_ranges} missing)" if series.missing else ""
+            text = f"v{series.revision} {len(series.patches)}/{series.total or len(series.patches)}{missing} {series.title}"
+            print(json.dumps(row) if as_json else one_line(text))
+    print(f"{found} series", file=sys.stderr)
+    for reason, count in left.most_common():
+        print(f"{count:8} left out: {one_line(reason)}", file=sys.stderr)
 
 
 @app.command("diff-versions")
