@@ -124,6 +124,16 @@ def test_a_warning_in_a_header_is_not_blamed_on_the_next_series(bench: Bench) ->
     assert stage(report, "build") is Status.PASS
 
 
+def test_a_warning_of_the_linker_is_told_at_each_link(bench: Bench) -> None:
+    words = "\t@echo 'ld: warning: vmlinux has a LOAD segment with RWX permissions' >&2\n\ttouch $(O)/vmlinux"
+    makefile = FILES["Makefile"].replace("\ttouch $(O)/vmlinux", words)
+    base = commit(bench.repo, {"Makefile": makefile}, "mini: warn at each link")
+    must(bench.tree.repo, "fetch", "--quiet", str(bench.repo), "main")
+    commit(bench.repo, {"lib/one.c": GOOD}, "lib: say it longer")
+    report, _, _ = bench.review(patch_of(bench.repo, base), base=base)
+    assert stage(report, "build") is Status.PASS
+
+
 def test_a_warning_in_a_new_file_is_gone_with_it(bench: Bench) -> None:
     commit(bench.repo, {"lib/new.c": "static int unused_helper(void) { return 1; }\n", "lib/one.c": GOOD}, "lib: new")
     report, _, _ = bench.review(patch_of(bench.repo, bench.base))

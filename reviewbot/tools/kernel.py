@@ -175,7 +175,13 @@ class Builder:
         except (OSError, ValueError, TypeError):
             old = []
         told_again = self._compiled_from({d.file for d in old}, compiled)
-        kept = [d for d in old if d.kind == "warning" and d.file not in told_again and self._there(d.file)]
+        # What is linked from objects has no record of its own; it is linked again when any of them is new.
+        linked = {d.identity for d in found if d.flag == "ld"}
+        kept = [
+            d
+            for d in old
+            if d.kind == "warning" and d.file not in told_again and d.identity not in linked and self._there(d.file)
+        ]
         result = (*kept, *found)
         path.write_text(json.dumps([_as_dict(d) for d in result]))
         return result
