@@ -157,9 +157,17 @@ def test_an_exception_ends_the_session(tmp_path: Path) -> None:
     assert not _alive(_pid(pid))
 
 
+@pytest.fixture
+def interruptible() -> Iterator[None]:
+    # A shell starts its background jobs with SIGINT ignored, and Python then leaves it so.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 # Python itself leaves a file of /proc unclosed when the interrupt comes between its open and its with.
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-def test_a_second_interrupt_shortens_the_grace_and_is_raised(tmp_path: Path) -> None:
+def test_a_second_interrupt_shortens_the_grace_and_is_raised(tmp_path: Path, interruptible: None) -> None:
     pid = tmp_path / "pid"
     script = f"trap '' TERM; echo $$ >{pid}; while :; do sleep 0.05; done"
     timer = threading.Timer(1.0, signal.raise_signal, args=(signal.SIGINT,))
