@@ -196,8 +196,8 @@ def _archive(inbox: Path | None, newest: int, *, as_json: bool) -> None:
                 "missing": list(series.missing),
             }
             missing = f" ({series.missing_ranges} missing)" if series.missing else ""
-            count = f"{len(series.patches)}/{series.total or len(series.patches)}"
-            text = f"v{series.revision} {count}{missing} {series.title}"
+            parts = f"{len(series.patches)}/{series.total or len(series.patches)}"
+            text = f"v{series.revision} {parts}{missing} {series.title}"
             print(json.dumps(row) if as_json else one_line(text))
     print(f"{found} series", file=sys.stderr)
     for reason, count in left.most_common():
