@@ -9,6 +9,7 @@ built one by one.
 from __future__ import annotations
 
 import hashlib
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -42,6 +43,8 @@ if TYPE_CHECKING:
     from reviewbot.tools.tree import Tree
 
     Note = Callable[[str], None]
+
+_SAY_EVERY_S = 20.0
 
 
 def mutate(request: Request, cache: Cache, options: Options, note: Note) -> tuple[MutationReport, Path]:
@@ -80,6 +83,18 @@ def mutate(request: Request, cache: Cache, options: Options, note: Note) -> tupl
         )
         trial.run(kernel)
     return campaign.save(), out
+
+
+def _now_and_then(note: Note) -> Callable[[str], None]:
+    # A build says something with every object; the terminal gets a line now and then.
+    said = [time.monotonic()]
+
+    def say(text: str) -> None:
+        if time.monotonic() - said[0] > _SAY_EVERY_S:
+            said[0] = time.monotonic()
+            note(f"building: {text}")
+
+    return say
 
 
 def _directory(out: Path) -> Path:
@@ -145,7 +160,7 @@ def _patched(
         fragments,
         compiler(),
         log=out / "build.log",
-        on_progress=lambda text: note(f"building: {text}"),
+        on_progress=_now_and_then(note),
     )
     configured = configure(builder, applied.base_commit, fragments, out).result
     if configured.status is not Status.PASS:

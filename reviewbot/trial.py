@@ -77,9 +77,11 @@ class Trial:
             msg = f"the kernel that holds the mutants differs with none active: {', '.join(different[:8])}"
             raise InfraError(msg)
         self.hits = frozenset().union(*(one.hits for one in seen["schema"]))
-        reach = sum(1 for n in self.hits if n in self.mutants)
-        inside = sum(1 for r in self.campaign.results.values() if not r.own_build and r.fate is not Fate.INVALID)
-        self.campaign.facts["reached"] = f"{reach} of {inside} mutants stand where the tests come by"
+        results = self.campaign.results
+        inside = [n for n, r in results.items() if not r.own_build and r.fate not in (Fate.INVALID, Fate.EQUIVALENT)]
+        results |= {n: replace(results[n], reached=n in self.hits) for n in inside}
+        reach = sum(1 for n in inside if n in self.hits)
+        self.campaign.facts["reached"] = f"{reach} of {len(inside)} mutants stand where the tests come by"
         return kills.join(*sides)
 
     def right(self, seen: dict[str, list[Seen]], label: str, image: Path, number: int | None) -> None:
