@@ -28,7 +28,7 @@ from reviewbot.parse.merged import merged_evidence
 from reviewbot.parse.needs import undefined_candidates
 from reviewbot.tools.applier import Applier, Step, Tried, steps_of
 from reviewbot.tools.patching import ignore_attributes, make_commits
-from reviewbot.tools.refusal import refusal
+from reviewbot.tools.refusal import link_refusal, refusal
 from reviewbot.tools.symbols import known_names
 
 if TYPE_CHECKING:
@@ -197,6 +197,8 @@ class _Work:
         applier = self.applier
         if self.own and all(s in applier.already for s in self.own):
             return self._all_in()
+        if refused := link_refusal(self.repo, self.base.commit, applier.index.start, applier.made):
+            return self._state(refused.state, refused.text, evidence=refused.evidence)
         notes = [*applier.notes, *(f"applies without {need}, which was not found" for need in self.unmet)]
         if self.unmet or self.series.missing:
             notes += self._needs()
