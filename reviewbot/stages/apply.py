@@ -110,17 +110,22 @@ class _Work:
         self.applier = Applier(self.repo, self.base.commit, self.steps, scratch=self.scratch, log=self.log)
         self.commands = self.applier.commands
         for step in self.steps:
+            if step.diff.problems:
+                return self._malformed(step)
             tried = self.applier.take(step, allow_fuzz=allow_fuzz)
             if not (tried.applied or tried.already):
                 return self._failed(step, tried)
         return self._finish()
 
+    def _malformed(self, step: Step) -> ApplyResult:
+        # git takes some of these, and loses the lines that it cannot read.
+        problem = step.diff.problems[0]
+        text = f"{step.label} is malformed at line {problem.line} of its diff: {problem.text}{_flowed(step)}"
+        error = self.applier.complaint(step)
+        return self._state(ApplyState.MALFORMED, text, evidence=(f"git: {error}",) if error else ())
+
     def _failed(self, step: Step, tried: Tried) -> ApplyResult:
         error = tried.attempt.first_error
-        if step.diff.problems:
-            problem = step.diff.problems[0]
-            text = f"{step.label} is malformed at line {problem.line} of its diff: {problem.text}{_flowed(step)}"
-            return self._state(ApplyState.MALFORMED, text, evidence=(f"git: {error}",))
         if "corrupt patch" in tried.attempt.output or "patch fragment without header" in tried.attempt.output:
             return self._state(ApplyState.MALFORMED, f"{step.label} is malformed: {error}")
         if step.role is Blame.SERIES and (merged := self._merged()):

@@ -118,6 +118,11 @@ class Applier:
             return self._took(step, before, attempt)
         return Tried(attempt, fuzz=fuzz)
 
+    def complaint(self, step: Step) -> str:
+        """Return git's first error about the step, "" when git would take it; nothing is applied."""
+        tried = self.index.apply(step.diff.text.encode("utf-8", "surrogateescape"), options=_options(step), check=True)
+        return "" if tried.ok else tried.first_error
+
     def texts(self, paths: Iterable[str]) -> dict[str, str]:
         """Return the text of those paths that are there now."""
         return {path: data.decode("utf-8", "replace") for path, data in self.index.contents(list(paths)).items()}
