@@ -26,7 +26,7 @@ from reviewbot.model import (
 from reviewbot.parse.diagnose import diagnose
 from reviewbot.parse.merged import merged_evidence
 from reviewbot.parse.needs import undefined_candidates
-from reviewbot.tools.applier import Applier, Step, Tried, steps_of
+from reviewbot.tools.applier import ALREADY_IN, Applier, Step, Tried, applies, steps_of
 from reviewbot.tools.patching import ignore_attributes, make_commits
 from reviewbot.tools.refusal import link_refusal, refusal
 from reviewbot.tools.symbols import known_names
@@ -196,7 +196,15 @@ class _Work:
 
     def _all_in(self) -> ApplyResult:
         evidence = tuple(f"{s.label}: its reverse applies" for s in self.own)
+        if any(step.role is Blame.PREREQUISITE for step, _ in self.applier.made) and not self._base_has_it():
+            text = "the prerequisites make the same changes as the series: nothing is left to apply"
+            return self._state(ApplyState.DOES_NOT_APPLY, text, evidence=evidence)
         return self._state(ApplyState.ALREADY_MERGED, f"the series is in {self.base.tree} already", evidence=evidence)
+
+    def _base_has_it(self) -> bool:
+        alone = self.scratch / "alone"
+        alone.mkdir(exist_ok=True)
+        return applies(self.repo, self.base.commit, self.own, scratch=alone) == ALREADY_IN
 
     def _finish(self) -> ApplyResult:
         applier = self.applier
