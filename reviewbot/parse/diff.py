@@ -11,6 +11,7 @@ import re
 from dataclasses import dataclass, field
 
 from reviewbot.parse.names import clean_name, git_names, strip_first, unquote
+from reviewbot.parse.surplus import is_lost_header, lost_line
 
 _HUNK = re.compile(r"@@ -(\d{1,9})(?:,(\d{1,9}))? \+(\d{1,9})(?:,(\d{1,9}))? @@(.*)")
 _EXTENDED = re.compile(
@@ -153,12 +154,23 @@ class _Parser:
 
     def _between(self) -> None:
         # Commentary, the signature, footers: git passes over them, except over hunks that belong to no file.
-        if _HUNK.match(self.lines[self.at]):
+        line = self.lines[self.at]
+        if _HUNK.match(line):
             self._problem("hunk without a file header")
+            self._take()
+        elif self.files and is_lost_header(self.lines, self.at):
+            self._problem(f"a damaged header, {line[:60]!r}: what follows it would be lost")
             self._take()
         else:
             self.outside.append(self.lines[self.at])
             self.at += 1
+
+    def _surplus(self) -> None:
+        if found := lost_line(self.lines, self.at):
+            self.kept += self.lines[self.at : found[0]]
+            self.at = found[0]
+            self._problem(found[1])
+            self._take()
 
     def _combined(self) -> None:
         self._problem("combined (merge) diffs cannot be applied")
@@ -178,6 +190,8 @@ class _Parser:
             entry.new = self._take()[4:]
         while self.at < len(self.lines) and (match := _HUNK.match(self.lines[self.at])):
             self._hunk(entry, match)
+        if entry.hunks and not self.problems:
+            self._surplus()
         finished = _finish(entry)
         if not (finished.old or finished.new):
             self._problem("file without a name", entry.line)

@@ -37,7 +37,7 @@ def offences(patches: Sequence[Sequence[FileDiff]], base_modes: Mapping[str, str
             for path in {file.old, file.new} - {""}:
                 found += [f"patch {number}: {shown(path)}: {why}" for why in path_offences(path)]
             found += [f"patch {number}: {shown(file.path)}: {why}" for why in _file_offences(file)]
-            if _LINK in (file.new_mode, file.old_mode):
+            if _LINK in (file.new_mode, file.old_mode) or file.old in links:
                 links.add(file.path)
             for parent in parents(file.path):
                 if parent in links:
@@ -58,7 +58,7 @@ def path_offences(path: str) -> list[str]:
         found.append("path leaves the tree")
     if "." in parts or ("" in parts and not path.startswith("/")):
         found.append("path with an empty or '.' component")
-    if any(_is_git(part) for part in parts):
+    if any(is_git(part) for part in parts):
         found.append("path inside a .git directory")
     if _CONTROL.search(path):
         found.append("control characters in the path")
@@ -79,7 +79,8 @@ def shown(path: str) -> str:
     return text if len(text) <= 200 else text[:200] + "…"
 
 
-def _is_git(part: str) -> bool:
+def is_git(part: str) -> bool:
+    """Tell whether some file system takes this name for `.git`."""
     plain = _IGNORED.sub("", part).lower().rstrip(" .")
     return plain in (".git", "git~1") or plain.startswith((".git::", ".git\\"))
 
@@ -98,5 +99,5 @@ def _file_offences(file: FileDiff) -> Iterable[str]:
             yield f"symbolic link to the absolute path {shown(target)}"
         elif normpath(join(dirname(file.path), target)).startswith(".."):
             yield f"symbolic link target {shown(target)} is outside the tree"
-        elif any(_is_git(part) for part in target.split("/")):
+        elif any(is_git(part) for part in target.split("/")):
             yield "symbolic link into a .git directory"

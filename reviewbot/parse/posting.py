@@ -66,8 +66,11 @@ class Posting:
         return list(self.patches) if self.keep_order else sorted(self.patches, key=lambda m: m.subject.number)
 
     def replies_to_older(self, others: Sequence[Posting]) -> bool:
-        """Tell whether it was sent into the thread of an older revision."""
-        return any(p.thread == self.thread and p.revision < self.revision for p in others)
+        """Tell whether it was sent into the thread of an older revision, as some new patches for it.
+
+        A revision with a cover letter of its own was sent whole: what it lacks was lost on the way.
+        """
+        return self.cover is None and any(p.thread == self.thread and p.revision < self.revision for p in others)
 
 
 def collect(mails: Sequence[Mail], groups: Sequence[int], *, one_series: bool = False) -> list[Posting]:
@@ -75,12 +78,15 @@ def collect(mails: Sequence[Mail], groups: Sequence[int], *, one_series: bool = 
 
     groups has the thread number of each mail (see threads()).
     """
+    one_series = one_series and not _sent_again(mails)
     if one_series or (mails and not any(m.patch.msgid for m in mails) and _plain_run(mails)):
         return _single(mails)
     covers = _covers(mails, groups)
+    contested = _contested(mails, groups, covers)
     table: dict[Hashable, Posting] = {}
     for order, mail in enumerate(mails):
         key = _key(mail, groups[order], covers)
+        key = (key, sender(mail)) if key in contested else key
         posting = table.get(key)
         if posting is None:
             posting = Posting(
@@ -98,6 +104,16 @@ def collect(mails: Sequence[Mail], groups: Sequence[int], *, one_series: bool = 
 def _plain_run(mails: Sequence[Mail]) -> bool:
     # Output of `git format-patch -N` or quilt: no numbers, no ids, one order.
     return not any(m.subject.numbered for m in mails)
+
+
+def _sent_again(mails: Sequence[Mail]) -> bool:
+    # A directory with two revisions of one patch (0001-… and v2-0001-…): not one series in this order.
+    seen: dict[Hashable, int] = {}
+    for mail in mails:
+        name = mail.subject.number if mail.subject.numbered or mail.kind == "cover" else plain(mail.subject.title)
+        if mail.kind in ("patch", "cover") and seen.setdefault(name, mail.subject.revision) != mail.subject.revision:
+            return True
+    return False
 
 
 def _single(mails: Sequence[Mail]) -> list[Posting]:
@@ -131,6 +147,20 @@ def _key(mail: Mail, thread: int, covers: dict[Hashable, set[str]]) -> Hashable:
     # Two series with the same numbers in one thread: each patch belongs to the cover letter that it answers.
     own = mail.patch.msgid if mail.kind == "cover" else next((p for p in reversed(mail.parents) if p in ids), "")
     return (*key, own)
+
+
+def _contested(mails: Sequence[Mail], groups: Sequence[int], covers: dict[Hashable, set[str]]) -> set[Hashable]:
+    # Postings for which two people sent a patch of the same number: a counter-proposal is no part of the series.
+    first: dict[Hashable, Mail] = {}
+    found: set[Hashable] = set()
+    for mail, group in zip(mails, groups, strict=True):
+        if not mail.subject.numbered or mail.kind != "patch":
+            continue
+        key = _key(mail, group, covers)
+        other = first.setdefault((key, mail.subject.number), mail)
+        if not same_person(other, mail) and other.patch.diff != mail.patch.diff:
+            found.add(key)
+    return found
 
 
 def _covers(mails: Sequence[Mail], numbers: Sequence[int]) -> dict[Hashable, set[str]]:
@@ -233,6 +263,11 @@ def sender(mail: Mail) -> str:
     """Return who sent a mail: the address in lower case, or the name when there is none."""
     name, address = split_author(mail.sender)
     return (address or name).lower()
+
+
+def same_person(one: Mail, two: Mail) -> bool:
+    """Tell whether two mails have one sender: by the address, or by the name."""
+    return sender(one) == sender(two) or split_author(one.sender)[0] == split_author(two.sender)[0]
 
 
 def plain(title: str) -> str:

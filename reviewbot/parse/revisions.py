@@ -10,14 +10,12 @@ import re
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
-from reviewbot.parse.address import split_author
-from reviewbot.parse.posting import Posting, plain, sender
+from reviewbot.parse.posting import Posting, plain, same_person, sender
 from reviewbot.parse.union import Union
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Mapping, Sequence
 
-    from reviewbot.parse.patch import Mail
 
 _MOST_PARENTS = 500
 _CHANGE_ID = re.compile(r"^change-id:[ \t]*([\w.+-]{3,200})[ \t]*$", re.MULTILINE)
@@ -33,7 +31,8 @@ def clusters(postings: Sequence[Posting], parents: Mapping[str, Sequence[str]]) 
     for index, posting in enumerate(postings):
         for name in _names(posting):
             if name in names:
-                groups.join(names[name], index)
+                if not _rivals(postings[names[name]], posting):
+                    groups.join(names[name], index)
             else:
                 names[name] = index
     earlier: dict[int, list[int]] = defaultdict(list)
@@ -49,6 +48,11 @@ def _together(postings: Sequence[Posting], groups: Union) -> list[list[Posting]]
     for index, posting in enumerate(postings):
         table[groups.root(index)].append(posting)
     return list(table.values())
+
+
+def _rivals(one: Posting, two: Posting) -> bool:
+    # Two people's sendings of one revision: neither replaces the other, whatever their titles say.
+    return one.revision == two.revision and not same_person(one.mails[0], two.mails[0])
 
 
 def _names(posting: Posting) -> Iterable[Hashable]:
@@ -68,7 +72,7 @@ def _join_shared(index: int, postings: Sequence[Posting], earlier: Sequence[int]
     titles = {plain(m.subject.title) for m in posting.patches}
     for other_index in earlier:
         other = postings[other_index]
-        if other.revision == posting.revision or not _same_person(other.mails[0], posting.mails[0]):
+        if other.revision == posting.revision or not same_person(other.mails[0], posting.mails[0]):
             continue
         shared = titles & {plain(m.subject.title) for m in other.patches}
         if shared and (len(shared) * 2 >= min(len(titles), len(other.patches)) or posting.total == other.total):
@@ -110,10 +114,6 @@ def _answered(
         seen.add(parent)
         other = where.get(parent)
         if other is not None and postings[other].revision < posting.revision:
-            return other if _same_person(postings[other].mails[0], lead) else None
+            return other if same_person(postings[other].mails[0], lead) else None
         ahead += parents.get(parent, ())
     return None
-
-
-def _same_person(one: Mail, two: Mail) -> bool:
-    return sender(one) == sender(two) or split_author(one.sender)[0] == split_author(two.sender)[0]

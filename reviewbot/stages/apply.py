@@ -26,9 +26,9 @@ from reviewbot.model import (
 from reviewbot.parse.diagnose import diagnose
 from reviewbot.parse.merged import merged_evidence
 from reviewbot.parse.needs import undefined_candidates
-from reviewbot.tools.applier import Applier, Step, Tried, steps_of
+from reviewbot.tools.applier import ALREADY_IN, Applier, Step, Tried, applies, steps_of
 from reviewbot.tools.patching import ignore_attributes, make_commits
-from reviewbot.tools.refusal import refusal
+from reviewbot.tools.refusal import link_refusal, refusal
 from reviewbot.tools.symbols import known_names
 
 if TYPE_CHECKING:
@@ -110,17 +110,22 @@ class _Work:
         self.applier = Applier(self.repo, self.base.commit, self.steps, scratch=self.scratch, log=self.log)
         self.commands = self.applier.commands
         for step in self.steps:
+            if step.diff.problems:
+                return self._malformed(step)
             tried = self.applier.take(step, allow_fuzz=allow_fuzz)
             if not (tried.applied or tried.already):
                 return self._failed(step, tried)
         return self._finish()
 
+    def _malformed(self, step: Step) -> ApplyResult:
+        # git takes some of these, and loses the lines that it cannot read.
+        problem = step.diff.problems[0]
+        text = f"{step.label} is malformed at line {problem.line} of its diff: {problem.text}{_flowed(step)}"
+        error = self.applier.complaint(step)
+        return self._state(ApplyState.MALFORMED, text, evidence=(f"git: {error}",) if error else ())
+
     def _failed(self, step: Step, tried: Tried) -> ApplyResult:
         error = tried.attempt.first_error
-        if step.diff.problems:
-            problem = step.diff.problems[0]
-            text = f"{step.label} is malformed at line {problem.line} of its diff: {problem.text}{_flowed(step)}"
-            return self._state(ApplyState.MALFORMED, text, evidence=(f"git: {error}",))
         if "corrupt patch" in tried.attempt.output or "patch fragment without header" in tried.attempt.output:
             return self._state(ApplyState.MALFORMED, f"{step.label} is malformed: {error}")
         if step.role is Blame.SERIES and (merged := self._merged()):
@@ -191,12 +196,22 @@ class _Work:
 
     def _all_in(self) -> ApplyResult:
         evidence = tuple(f"{s.label}: its reverse applies" for s in self.own)
+        if any(step.role is Blame.PREREQUISITE for step, _ in self.applier.made) and not self._base_has_it():
+            text = "the prerequisites make the same changes as the series: nothing is left to apply"
+            return self._state(ApplyState.DOES_NOT_APPLY, text, evidence=evidence)
         return self._state(ApplyState.ALREADY_MERGED, f"the series is in {self.base.tree} already", evidence=evidence)
+
+    def _base_has_it(self) -> bool:
+        alone = self.scratch / "alone"
+        alone.mkdir(exist_ok=True)
+        return applies(self.repo, self.base.commit, self.own, scratch=alone) == ALREADY_IN
 
     def _finish(self) -> ApplyResult:
         applier = self.applier
         if self.own and all(s in applier.already for s in self.own):
             return self._all_in()
+        if refused := link_refusal(self.repo, self.base.commit, applier.index.start, applier.made):
+            return self._state(refused.state, refused.text, evidence=refused.evidence)
         notes = [*applier.notes, *(f"applies without {need}, which was not found" for need in self.unmet)]
         if self.unmet or self.series.missing:
             notes += self._needs()

@@ -62,7 +62,7 @@ def read_series(
     started = time.monotonic()
     found = read_source(source, stdin=stdin, repo=repo, inbox=inbox, index=index)
     assembly = assemble(found.mails, source=source, one_series=found.one_series)
-    assembly, pool = _without_needed(_wanted(assembly, source, by_id=inbox is not None or "@" in source))
+    assembly, pool = _without_needed(_wanted(assembly, source, by_id=found.by_id))
     if found.notes and len(assembly.series) == 1:
         only = assembly.series[0]
         assembly = replace(assembly, series=(replace(only, notes=(*only.notes, *found.notes)),))
@@ -88,11 +88,12 @@ def _without_needed(assembly: Assembly) -> tuple[Assembly, tuple[Series, ...]]:
 
 
 def _wanted(assembly: Assembly, source: str, *, by_id: bool) -> Assembly:
-    # A thread may hold more than one series: the one that was asked for by its id counts.
+    # A thread may hold more than one series: the one that was asked for by its id counts. An id that no series holds
+    # (a reply's) chooses none.
     if not by_id or len(assembly.series) < 2:
         return assembly
     own = [s for s in assembly.series if s.msgid in source or any(p.msgid and p.msgid in source for p in s.patches)]
-    return replace(assembly, series=tuple(own or assembly.series[:1]))
+    return replace(assembly, series=tuple(own or assembly.series))
 
 
 def _outcome(source: str, assembly: Assembly, duration_s: float) -> Outcome[Series]:

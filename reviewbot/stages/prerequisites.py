@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from reviewbot.model import BaseInfo, Outcome, Series, StageResult, Status
-from reviewbot.parse.answers import answers
+from reviewbot.parse.answers import answers, before_own, same_work
 from reviewbot.parse.series import assemble
 from reviewbot.tools.history import History, recent
 from reviewbot.tools.inboxindex import InboxIndex, opened
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 STAGE = "prerequisites"
+# Footers that are looked up for one series, those of its prerequisites included.
+MAX_NEEDS = 1000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,41 +48,89 @@ def resolve(
     """Find the prerequisites of series.
 
     given come from the user (--prereq): all are applied, asked for or not. pool are other series of the same input.
-    inbox is a public-inbox archive. Those that base has already, by patch id or by the Link: of a commit, need nothing.
+    inbox is a public-inbox archive. What a found one needs itself is looked up as well; neither the series itself nor
+    another revision of it is ever its prerequisite. Those that base has already, by patch id or by the Link: of a
+    commit, need nothing.
     """
     started = time.monotonic()
-    found: list[Series] = list(given)
-    facts: list[tuple[str, str]] = [("given", one.title) for one in given]
-    unmet: list[str] = []
-    history: History | None = None
+    search = _Search(repo, base, series, given, pool=pool, inbox=inbox, index=index)
     for need in series.prerequisites:
-        if any(answers(one, need) for one in found):
-            facts.append((need, "among those given"))
-        elif match := next((one for one in pool if answers(one, need)), None):
-            found.append(match)
-            facts.append((need, f"in the input: {match.title}"))
-        elif need.startswith("text "):
-            facts.append((need, "named in words only: not looked up"))
-        else:
-            history = history or recent(repo, base.commit)
-            if commit := history.commit_for(need):
-                facts.append((need, f"in {base.tree} already: {commit[:12]}"))
-            elif inbox is not None and (match := _in_inbox(inbox, index, need)):
-                found.append(match)
-                facts.append((need, f"in the inbox: {match.title}"))
-            else:
-                unmet.append(need)
-                facts.append((need, "not found"))
-    value = Prerequisites(series=tuple(found), unmet=tuple(unmet))
+        search.meet(need)
+    value = Prerequisites(series=tuple(search.found), unmet=tuple(search.unmet))
     result = StageResult(
         stage=STAGE,
-        status=Status.WARN if unmet else Status.PASS,
-        summary=_summary(value, len(series.prerequisites)),
+        status=Status.WARN if value.unmet else Status.PASS,
+        summary=_summary(value, len(search.asked)),
         duration_s=time.monotonic() - started,
-        facts=tuple(facts),
+        facts=tuple(search.facts),
         required=False,
     )
     return Outcome(result=result, value=value)
+
+
+class _Search:
+    # What was found so far, in the order in which it is applied: what a prerequisite needs itself comes before it.
+    def __init__(
+        self,
+        repo: Path,
+        base: BaseInfo,
+        series: Series,
+        given: Sequence[Series],
+        *,
+        pool: Sequence[Series],
+        inbox: Path | None,
+        index: Path | None,
+    ) -> None:
+        self.repo, self.base, self.series = repo, base, series
+        self.pool, self.inbox, self.index = pool, inbox, index
+        self.found: list[Series] = list(given)
+        self.facts: list[tuple[str, str]] = [("given", one.title) for one in given]
+        self.unmet: list[str] = []
+        self.asked: set[str] = set()
+        self.history: History | None = None
+
+    def meet(self, need: str) -> None:
+        if need in self.asked:
+            return
+        if len(self.asked) >= MAX_NEEDS:
+            self.unmet.append(need)
+            self.facts.append((need, f"not looked up: more than {MAX_NEEDS} (limit MAX_NEEDS)"))
+            return
+        self.asked.add(need)
+        if answers(self.series, need):
+            self.facts.append((need, "the series itself"))
+        elif any(answers(one, need) for one in self.found):
+            self.facts.append((need, "among those given"))
+        elif match := next((one for one in self.pool if answers(one, need)), None):
+            self._take(need, match, "in the input")
+        elif need.startswith("text "):
+            self.facts.append((need, "named in words only: not looked up"))
+        else:
+            self._far(need)
+
+    def _far(self, need: str) -> None:
+        self.history = self.history or recent(self.repo, self.base.commit)
+        if commit := self.history.commit_for(need):
+            self.facts.append((need, f"in {self.base.tree} already: {commit[:12]}"))
+        elif self.inbox is not None and (match := _in_inbox(self.inbox, self.index, need)):
+            self._take(need, match, "in the inbox")
+        else:
+            self.unmet.append(need)
+            self.facts.append((need, "not found"))
+
+    def _take(self, need: str, match: Series, where: str) -> None:
+        if same_work(self.series, match):
+            self.facts.append((need, f"{where}: {match.title}: a revision of the series itself, not applied before it"))
+            return
+        for inner in match.prerequisites:
+            self.meet(inner)
+        kept = before_own(self.series, match)
+        if kept.patches and match not in self.found:
+            self.found.append(kept)
+        cut = len(match.patches) - len(kept.patches)
+        self.facts.append(
+            (need, f"{where}: {match.title}" + (f", without its last {cut} patches: the series" * bool(cut)))
+        )
 
 
 def _in_inbox(inbox: Path, index: Path | None, need: str) -> Series | None:

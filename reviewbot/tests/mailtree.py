@@ -48,13 +48,23 @@ def _text(lines: dict[int, str]) -> bytes:
     return "".join(f"{lines.get(n, f'filler {n}')}\n" for n in range(1, last + 1)).encode()
 
 
-def make_repo(path: Path, files: dict[str, bytes], more: Iterable[dict[str, bytes]] = ()) -> str:
-    """Make a bare repository at path with one commit a dict of files; return the last commit's id."""
+def make_repo(
+    path: Path,
+    files: dict[str, bytes],
+    more: Iterable[dict[str, bytes]] = (),
+    *,
+    links: frozenset[str] = frozenset(),
+) -> str:
+    """Make a bare repository at path with one commit a dict of files; return the last commit's id.
+
+    The names in links become symbolic links, whose content is their target.
+    """
     must(None, "init", "-q", "--bare", "--initial-branch=main", str(path))
     stream = b"feature done\n"
     for files_of_commit in ({**_ROOT, **files}, *more):
         stream += b"commit refs/heads/main\ncommitter A <a@example.com> 1700000000 +0000\ndata 1\nx\n"
         for name, data in files_of_commit.items():
-            stream += b'M 100644 inline "%s"\ndata %d\n%s\n' % (name.encode(), len(data), data)
+            mode = b"120000" if name in links else b"100644"
+            stream += b'M %s inline "%s"\ndata %d\n%s\n' % (mode, name.encode(), len(data), data)
     git_bytes(path, "fast-import", "--quiet", "--done", stdin=[stream + b"done\n"])
     return must(path, "rev-parse", "HEAD")

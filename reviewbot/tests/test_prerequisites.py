@@ -169,3 +169,69 @@ def test_needs_are_told_when_a_part_is_missing(base: tuple[Path, BaseInfo], tmp_
     got = apply(repo, info, replace(one, missing=(1,)), (), scratch=tmp_path / "s", log=tmp_path / "log").value
     assert got is not None
     assert any(line.startswith("needs BRAND_NEW_FLAG") for line in got.evidence)
+
+
+SELF = "change-id: 20261101-own-0123456789ab\nprerequisite-change-id: 20261101-own-0123456789ab\n"
+
+
+def one_patch(below: str, subject: str = "[PATCH] lib: w", msgid: str = "w@x") -> bytes:
+    return mail(subject, msgid, "line_020", "line_020_w", below=below)
+
+
+@pytest.mark.parametrize(
+    ("own", "others"),
+    [
+        (one_patch(SELF), ()),
+        (one_patch("prerequisite-message-id: <w@x>\n"), ()),
+        (one_patch("prerequisite-message-id: <w1@x>\n", "[PATCH v2] lib: w"), (one_patch("", msgid="w1@x"),)),
+        (
+            one_patch("prerequisite-message-id: <big2@x>\n"),
+            (
+                mail("[PATCH 1/3] lib: p", "big1@x", "line_010", "line_010_p"),
+                one_patch("", "[PATCH 2/3] lib: w", "big2@x").replace(b"\n\nlog", b"\nReferences: <big1@x>\n\nlog"),
+                mail("[PATCH 3/3] lib: q", "big3@x", "line_030", "line_030_q").replace(
+                    b"\n\nlog", b"\nReferences: <big1@x>\n\nlog"
+                ),
+            ),
+        ),
+    ],
+    ids=["change-id", "message-id", "older-revision", "larger-series"],
+)
+def test_a_series_is_never_its_own_prerequisite(
+    base: tuple[Path, BaseInfo], tmp_path: Path, own: bytes, others: tuple[bytes, ...]
+) -> None:
+    inbox = make_inbox(tmp_path / "in.git", b"".join((own, *others)))
+    found, state, summary = run(base, read(own), tmp_path, inbox=inbox, index=tmp_path / "i.sqlite")
+    assert state is ApplyState.APPLIED, summary
+    assert [p.subject for one in found.series for p in one.patches] == (["lib: p"] if len(others) == 3 else [])
+
+
+def test_given_prerequisites_that_make_the_same_change_are_told(base: tuple[Path, BaseInfo], tmp_path: Path) -> None:
+    other = read(one_patch("", "[PATCH] lib: the same by another name", "o@x"))
+    _, state, summary = run(base, read(one_patch("")), tmp_path, given=[other])
+    assert state is ApplyState.DOES_NOT_APPLY
+    assert "the prerequisites make the same changes" in summary
+
+
+def test_what_a_prerequisite_needs_comes_before_it(base: tuple[Path, BaseInfo], tmp_path: Path) -> None:
+    middle = mail("[PATCH] lib: second", "second@x", *NEEDS_FIRST, below=FOOTERS["message-id"])
+    last = mail(
+        "[PATCH] lib: third", "third@x", "line_020", "line_020_third", below="prerequisite-message-id: <second@x>\n"
+    )
+    last = last.replace(b"-int line_020;", b"-int line_020_second;")
+    inbox = make_inbox(tmp_path / "in.git", FIRST + middle)
+    found, state, summary = run(base, read(last), tmp_path, inbox=inbox, index=tmp_path / "i.sqlite")
+    assert [one.title for one in found.series] == ["lib: first", "lib: second"]
+    assert state is ApplyState.APPLIED, summary
+    (tmp_path / "less").mkdir()
+    inbox = make_inbox(tmp_path / "less" / "in.git", middle)
+    found, state, _ = run(base, read(last), tmp_path / "less", inbox=inbox, index=tmp_path / "less" / "i.sqlite")
+    assert (found.unmet, len(found.series)) == (("message-id first@x",), 1)
+    assert state is not ApplyState.APPLIED
+
+
+def test_two_that_need_each_other_end(base: tuple[Path, BaseInfo], tmp_path: Path) -> None:
+    one = mail("[PATCH] lib: c", "c@x", "line_010", "line_010_c", below="prerequisite-message-id: <w@x>\n")
+    own = one_patch("prerequisite-message-id: <c@x>\n")
+    found, state, _ = run(base, read(own), tmp_path, pool=[read(one)])
+    assert ([s.title for s in found.series], state) == (["lib: c"], ApplyState.APPLIED)

@@ -17,6 +17,7 @@ from reviewbot.parse.dates import commit_date
 from reviewbot.parse.diff import ParsedDiff, parse_diff
 from reviewbot.parse.hostile import shown
 from reviewbot.parse.locate import NO_CONTEXT
+from reviewbot.parse.place import in_place
 from reviewbot.tools.patching import Attempt, Commit, SmallIndex, changes
 
 if TYPE_CHECKING:
@@ -104,7 +105,7 @@ class Applier:
         after = self.index.entries
         self.index.restore(before)
         back = self.index.apply(data, options=[*options, "-R"], check=True)
-        if back.ok and (not attempt.ok or not back.moved):
+        if back.ok and (not back.moved or (not attempt.ok and self._in_place(step))):
             self.already.append(step)
             self.notes.append(f"{step.label} is in the tree already (its reverse applies)")
             return Tried(attempt, already=True)
@@ -117,6 +118,11 @@ class Applier:
             self.notes.append(f"{step.label} was applied with fuzz ({fuzz})")
             return self._took(step, before, attempt)
         return Tried(attempt, fuzz=fuzz)
+
+    def complaint(self, step: Step) -> str:
+        """Return git's first error about the step, "" when git would take it; nothing is applied."""
+        tried = self.index.apply(step.diff.text.encode("utf-8", "surrogateescape"), options=_options(step), check=True)
+        return "" if tried.ok else tried.first_error
 
     def texts(self, paths: Iterable[str]) -> dict[str, str]:
         """Return the text of those paths that are there now."""
@@ -136,7 +142,9 @@ class Applier:
     def takes_back(self, step: Step) -> bool:
         """Apply the step in reverse; False when that is not possible."""
         data = adapt(step.diff, self.index.contents([f.path for f in step.diff.files]))[0]
-        return self.index.apply(data, options=[*_options(step), "-R"]).ok
+        options = [*_options(step), "-R"]
+        tried = self.index.apply(data, options=options, check=True)
+        return tried.ok and (not tried.moved or self._in_place(step)) and self.index.apply(data, options=options).ok
 
     def three_way(self, step: Step) -> tuple[str, bytes]:
         """Try the step as a three-way merge from the blobs that it names; nothing is kept.
@@ -161,6 +169,11 @@ class Applier:
     def commits(self) -> list[Commit]:
         """Return what the steps changed as commits to be made."""
         return [_commit(step, changed) for step, changed in self.made]
+
+    def _in_place(self, step: Step) -> bool:
+        # What the step leaves behind stands in the files; does it stand where the step would have put it?
+        texts = self.texts(f.path for f in step.diff.files)
+        return all(in_place(hunk, texts.get(f.path, "").split("\n")) for f in step.diff.files for hunk in f.hunks)
 
     def _is_preimage(self, file: FileDiff) -> bool:
         entry = self.index.entries.get(file.old)

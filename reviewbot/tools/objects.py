@@ -102,6 +102,17 @@ def root_names(repo: Path, commit: str) -> set[str]:
     return {name for name, _ in _entries(tree.data, len(tree.oid) // 2)} if tree is not None else set()
 
 
+def link_entries(repo: Path, commit: str) -> dict[str, TreeEntry]:
+    """Return every symbolic link of a commit; the whole tree is listed, which takes a moment for a kernel."""
+    found = {}
+    for record in git_bytes(repo, "ls-tree", "-r", "-z", commit).split(b"\0"):
+        if record.startswith(b"120000 "):
+            words, _, path = record.partition(b"\t")
+            mode, _, oid = words.decode().split(" ")
+            found[path.decode("utf-8", "surrogateescape")] = TreeEntry(mode, oid)
+    return found
+
+
 def folder_files(repo: Path, commit: str, folder: str) -> list[tuple[str, str]]:
     """Return name and object id of the files directly in a folder of a commit; nothing when there is no such folder."""
     tree = read_objects(repo, [f"{commit}:{folder}" if folder else f"{commit}^{{tree}}"])[0]

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 
 from reviewbot.model import ApplyState
 from reviewbot.parse.hostile import offences, parents, shown
+from reviewbot.parse.links import leaving
 from reviewbot.parse.project import other_project
 from reviewbot.tools.applier import paths_of
-from reviewbot.tools.objects import root_names, tree_entries
+from reviewbot.tools.objects import link_entries, read_objects, root_names, tree_entries
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -20,7 +21,9 @@ if TYPE_CHECKING:
 
     from reviewbot.model import Series
     from reviewbot.tools.applier import Step
+    from reviewbot.tools.objects import TreeEntry
 
+_LINK = "120000"
 _MOST = 50
 
 
@@ -48,6 +51,45 @@ def refusal(repo: Path, commit: str, series: Series, steps: Sequence[Step]) -> R
     if other := other_project(series, touched & entries.keys(), root_names(repo, commit)):
         return Refusal(ApplyState.OTHER_PROJECT, f"not for this tree: {other}")
     return _under_a_file(steps, {p: m for p, m in modes.items() if p in above})
+
+
+def link_refusal(
+    repo: Path,
+    commit: str,
+    start: Mapping[str, TreeEntry],
+    made: Sequence[tuple[Step, Mapping[str, TreeEntry | None]]],
+) -> Refusal | None:
+    """Return why what the steps made of the commit's symbolic links is refused, or None.
+
+    start has the entries that the commit has at the touched paths; made are the steps with the entries they changed.
+    Each patched tree is judged, with every link in it: what one patch does to a link turns where the others lead.
+    """
+    if not any(_is_link(e) or _is_link(start.get(p)) for _, changed in made for p, e in changed.items()):
+        return None
+    links = link_entries(repo, commit)
+    made_links = {e.oid for _, changed in made for e in changed.values() if e is not None and _is_link(e)}
+    texts = _targets(repo, made_links | {e.oid for e in links.values()})
+    before = leaving({path: texts[entry.oid] for path, entry in links.items()})
+    for step, changed in made:
+        for path, entry in changed.items():
+            links.pop(path, None)
+            if entry is not None and _is_link(entry):
+                links[path] = entry
+        after = leaving({path: texts[entry.oid] for path, entry in links.items()})
+        if bad := [f"{step.label}: {shown(p)}: {why}" for p, why in after.items() if before.get(p) != why]:
+            return Refusal(ApplyState.HOSTILE, f"refused: {bad[0]}", tuple(bad[:_MOST]))
+    return None
+
+
+def _is_link(entry: TreeEntry | None) -> bool:
+    return entry is not None and entry.mode == _LINK
+
+
+def _targets(repo: Path, oids: set[str]) -> dict[str, str]:
+    # An object that is not there has no target, which no link may have.
+    wanted = sorted(oids)
+    found = zip(wanted, read_objects(repo, wanted), strict=True)
+    return {oid: one.data.decode("utf-8", "surrogateescape") if one else "" for oid, one in found}
 
 
 def _no_diff(steps: Sequence[Step]) -> Refusal | None:

@@ -51,10 +51,15 @@ _COMPRESSED: dict[bytes, Callable[[BinaryIO], _Lines]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
-    """The mails of a source. one_series: they are one series, in this order (a directory, a range of commits)."""
+    """The mails of a source.
+
+    one_series: they are one series, in this order (a directory, a range of commits). by_id: they are the thread of a
+    message id that the user named.
+    """
 
     mails: tuple[Mail, ...]
     one_series: bool = False
+    by_id: bool = False
     notes: tuple[str, ...] = ()
 
 
@@ -74,7 +79,7 @@ def read_source(
     if source == "-":
         return Source(mails=tuple(_read_stream(io.BytesIO(stdin or b""), "stdin")))
     if inbox is not None:
-        return Source(mails=tuple(thread_of(inbox, message_id(source), index)))
+        return Source(mails=tuple(thread_of(inbox, message_id(source), index)), by_id=True)
     path = Path(source)
     try:
         if path.is_dir():
@@ -87,7 +92,7 @@ def read_source(
     if repo is not None and (match := _RANGE.fullmatch(source)):
         return _range(repo, source, match["from"], match["to"] or "HEAD")
     if is_remote(source) or _MESSAGE_ID.fullmatch(source):
-        return Source(mails=tuple(read_all(fetch_thread(source), source)))
+        return Source(mails=tuple(read_all(fetch_thread(source), source)), by_id="@" in source)
     msg = f"{source}: no such file"
     raise UsageError(msg)
 

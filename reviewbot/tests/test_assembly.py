@@ -1,0 +1,104 @@
+"""Which patches are one series: not two revisions in one directory, not two people's, not what was lost on the way."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from reviewbot.errors import UsageError
+from reviewbot.parse.patch import read_mail
+from reviewbot.parse.series import Assembly, assemble
+from reviewbot.stages.intake import intake
+from reviewbot.tests.test_apply import diff
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+ALEX = "Alex Example <alex@example.com>"
+ZED = "Zed Example <zed@example.com>"
+
+
+def mail(subject: str, msgid: str = "", ref: str = "", *, new: str = "", sender: str = ALEX) -> bytes:
+    ids = (f"Message-ID: <{msgid}>\n" if msgid else "") + (f"In-Reply-To: <{ref}>\n" if ref else "")
+    body = f"Signed-off-by: {sender}\n---\n{diff('', f'int {new};')}" if new else ""
+    date = "Fri, 20 Nov 2026 10:00:00 +0000"
+    return f"From: {sender}\nDate: {date}\n{ids}Subject: {subject}\n\nlog\n\n{body}-- \n2.54.0\n".encode()
+
+
+def assembled(*mails: bytes) -> Assembly:
+    return assemble([read_mail(one) for one in mails])
+
+
+def added(assembly: Assembly) -> list[list[str]]:
+    return [[p.diff.partition("\n+int ")[2].partition(";")[0] for p in one.patches] for one in assembly.series]
+
+
+@pytest.mark.parametrize("first", ["", "[PATCH 0/2] cover", "[PATCH v2 0/2] cover"])
+def test_a_directory_with_two_revisions_is_the_newer_one(tmp_path: Path, first: str) -> None:
+    for prefix, tag in (("", ""), ("v2-", " v2")):
+        for n in (1, 2):
+            text = mail(f"[PATCH{tag} {n}/2] part {n}", new=f"r{tag[-1:] or 1}_{n}")
+            (tmp_path / f"{prefix}000{n}-part.patch").write_bytes(text)
+    if first:
+        (tmp_path / "0000-cover.patch").write_bytes(mail(first))
+    got = intake(str(tmp_path)).value
+    assert got is not None
+    assert (got.revision, [p.subject for p in got.patches]) == (2, ["part 1", "part 2"])
+    assert ["r2_" in p.diff for p in got.patches] == [True, True]
+    assert any("older revisions left out: v1" in note for note in got.notes)
+
+
+def test_a_directory_with_a_patch_that_was_sent_again_alone(tmp_path: Path) -> None:
+    for n in (1, 2):
+        (tmp_path / f"000{n}-part.patch").write_bytes(mail(f"[PATCH {n}/2] part {n}", new=f"r1_{n}"))
+    (tmp_path / "v2-0002-part.patch").write_bytes(mail("[PATCH v2 2/2] part 2", new="r2_2"))
+    got = intake(str(tmp_path)).value
+    assert got is not None
+    assert ["r1_1" in got.patches[0].diff, "r2_2" in got.patches[1].diff, len(got.patches)] == [True, True, 2]
+    assert any("partial reroll: v2 lacks 1/2, taken from v1" in note for note in got.notes)
+
+
+@pytest.mark.parametrize("cover", [True, False])
+@pytest.mark.parametrize("titles", [("x", "y"), ("a", "b")])
+@pytest.mark.parametrize("turned", [False, True])
+def test_a_counter_proposal_does_not_replace_the_series(*, cover: bool, titles: tuple[str, str], turned: bool) -> None:
+    own = [mail("[PATCH 0/2] cover", "a0")] if cover else []
+    own += [
+        mail("[PATCH 1/2] a", "a1", "a0" if cover else "", new="own_1"),
+        mail("[PATCH 2/2] b", "a2", "a1", new="own_2"),
+    ]
+    other = [
+        mail(f"[PATCH 1/2] {titles[0]}", "c1", "a1", new="other_1", sender=ZED),
+        mail(f"[PATCH 2/2] {titles[1]}", "c2", "c1", new="other_2", sender=ZED),
+    ]
+    got = assembled(*(other + own if turned else own + other))
+    assert sorted(added(got)) == [["other_1", "other_2"], ["own_1", "own_2"]]
+    assert {one.author for one in got.series} == {ALEX, ZED}
+
+
+def test_a_revision_with_a_cover_letter_that_lacks_a_part_is_incomplete() -> None:
+    one = [
+        mail("[PATCH 0/3] c", "a0"),
+        *(mail(f"[PATCH {n}/3] p{n}", f"a{n}", "a0", new=f"one_{n}") for n in (1, 2, 3)),
+    ]
+    two = [
+        mail("[PATCH v2 0/3] c", "b0", "a0"),
+        *(mail(f"[PATCH v2 {n}/3] p{n}", f"b{n}", "b0", new=f"two_{n}") for n in (1, 3)),
+    ]
+    (got,) = assembled(*one, *two).series
+    assert (got.revision, got.missing) == (2, (2,))
+    assert ["two_" in p.diff for p in got.patches] == [True, True]
+    assert not any("partial reroll" in note for note in got.notes)
+
+
+def test_a_file_name_is_no_message_id(tmp_path: Path) -> None:
+    folder = tmp_path / "u@h"
+    folder.mkdir()
+    file = folder / "two.mbox"
+    start = b"From mboxrd@z Thu Jan  1 00:00:00 1970\n"
+    file.write_bytes(
+        b"\n".join(start + one for one in (mail("[PATCH] a", "a@x", new="a"), mail("[PATCH] b", "b@x", new="b")))
+    )
+    with pytest.raises(UsageError, match="2 different series"):
+        intake(str(file))
