@@ -17,8 +17,9 @@ from reviewbot.builders import new_builder
 from reviewbot.campaign import Options, open_campaign, source_lines
 from reviewbot.errors import InfraError, UsageError
 from reviewbot.generate.csource import functions
-from reviewbot.generate.mutants import Found, added_lines, find_mutants, lines_of_series
+from reviewbot.generate.mutants import NOT_KERNEL, Found, find_mutants, lines_of_series
 from reviewbot.model import Status
+from reviewbot.parse.added import added_lines
 from reviewbot.report.mutants import MutationReport
 from reviewbot.single import applied_series
 from reviewbot.stages.configure import DEFAULT_FRAGMENTS, configure, load_fragments
@@ -122,7 +123,8 @@ def candidates(
         words = ("diff", "-U0", "--no-ext-diff", "--no-textconv", "--no-color", "--no-renames")
         start = applied.prerequisite_commit or applied.base_commit
         diff = git_bytes(repo, *words, "--src-prefix=a/", "--dst-prefix=b/", start, tip)
-        added = added_lines(diff.decode("utf-8", "replace"))
+        numbered = added_lines(diff.decode("utf-8", "replace"), leave_out=NOT_KERNEL)
+        added = {path: frozenset(numbers) for path, numbers in numbered.items()}
         files = mutation.read_files(repo, tip, sorted(added))
     for word in whole:
         path, _, name = word.rpartition(":")

@@ -8,7 +8,6 @@ assertions, messages, declarations without a value. A mutant that provably behav
 from __future__ import annotations
 
 import hashlib
-import re
 from collections import Counter
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -21,9 +20,8 @@ from reviewbot.generate.mutant_sites import find_changes
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-_HUNK = re.compile(r"^@@ -\d+(?:,\d+)? \+(\d+)(?:,(\d+))? @@")
 # Headers that user space compiles too, and copies of kernel files for the tools.
-_NOT_KERNEL = ("include/uapi/", "tools/", "samples/", "scripts/", "Documentation/")
+NOT_KERNEL = ("include/uapi/", "tools/", "samples/", "scripts/", "Documentation/")
 
 _DISTINCT_LENGTH, _DISTINCT_COUNT, _GAP_MAX = 12, 3, 8
 
@@ -66,25 +64,6 @@ class Found:
 
     mutants: tuple[Mutant, ...]
     unread: tuple[str, ...]
-
-
-def added_lines(diff: str) -> dict[str, frozenset[int]]:
-    """Return, from a `git diff -U0` with a/ and b/ prefixes, the numbers of the added lines of each C file or header.
-
-    Headers of user space and what is not part of a kernel are left out.
-    """
-    found: dict[str, set[int]] = {}
-    path, left = "", 0
-    for line in diff.split("\n"):
-        if left and line.startswith(("+", "-", "\\")):
-            left -= line.startswith("+")
-        elif line.startswith("+++ "):
-            name = line[4:].rstrip("\t")
-            path = name.removeprefix("b/") if name.endswith((".c", ".h")) else ""
-        elif (match := _HUNK.match(line)) and path and not path.startswith(_NOT_KERNEL):
-            first, left = int(match[1]), int(match[2] or 1)
-            found.setdefault(path, set()).update(range(first, first + left))
-    return {path: frozenset(lines) for path, lines in found.items() if lines}
 
 
 def lines_of_series(diffs: Iterable[str], files: Mapping[str, bytes]) -> dict[str, frozenset[int]]:
@@ -131,7 +110,7 @@ def _added_texts(diff: str) -> Iterator[tuple[str, list[bytes]]]:
         if line.startswith("+++ "):
             yield path, lines
             name = line[4:].split("\t")[0]
-            kernel = name.endswith((".c", ".h")) and not name.removeprefix("b/").startswith(_NOT_KERNEL)
+            kernel = name.endswith((".c", ".h")) and not name.removeprefix("b/").startswith(NOT_KERNEL)
             path, lines = (name.removeprefix("b/") if kernel else ""), []
         elif line.startswith("+"):
             lines.append(b" ".join(line[1:].encode("utf-8", "surrogateescape").split()))

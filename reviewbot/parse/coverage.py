@@ -15,8 +15,6 @@ from typing import TYPE_CHECKING
 import tree_sitter_c
 from tree_sitter import Language, Node, Parser
 
-from reviewbot.parse.diff import parse_diff
-
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
 
@@ -60,24 +58,6 @@ class _Function:
     name: str
     first: int
     last: int
-
-
-def added_lines(diff: str) -> dict[str, tuple[int, ...]]:
-    """Return the numbers of the lines that a normalised ``git diff`` adds to each C file (.c, .h)."""
-    found = {}
-    for file in parse_diff(diff).files:
-        if not file.new.endswith((".c", ".h")):
-            continue
-        numbers: list[int] = []
-        for hunk in file.hunks:
-            number = hunk.new_start
-            for entry in hunk.lines:
-                if entry[:1] == "+":
-                    numbers.append(number)
-                number += entry[:1] not in ("-", "\\")
-        if numbers:
-            found[file.new] = tuple(numbers)
-    return found
 
 
 def classify(

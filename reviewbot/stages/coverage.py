@@ -15,7 +15,8 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from reviewbot.model import ApplyResult, Finding, Log, Origin, Outcome, StageResult, Status
-from reviewbot.parse.coverage import AddedLine, LineKind, added_lines, classify
+from reviewbot.parse.added import added_lines
+from reviewbot.parse.coverage import AddedLine, LineKind, classify
 from reviewbot.parse.gcov import parse_preprocessed
 from reviewbot.tools.gcov import collect_script, make_variables, objects_of, read_counters, reset_test
 from reviewbot.tools.git import git_bytes

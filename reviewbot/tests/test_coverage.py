@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reviewbot.errors import InfraError
-from reviewbot.parse.coverage import LineKind, added_lines, classify
+from reviewbot.parse.added import added_lines
+from reviewbot.parse.coverage import LineKind, classify
 from reviewbot.parse.gcov import GcovError, merge, parse_gcov, parse_preprocessed
 from reviewbot.tools.gcov import collect_script, make_variables, objects_of, read_counters
 

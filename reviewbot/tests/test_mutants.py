@@ -5,7 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reviewbot.generate.csource import functions, parse_body
-from reviewbot.generate.mutants import Found, Mutant, added_lines, apply_mutant, find_mutants, lines_of_series
+from reviewbot.generate.mutants import NOT_KERNEL, Found, Mutant, apply_mutant, find_mutants, lines_of_series
+from reviewbot.parse.added import added_lines
 
 
 def _find(body: str, *, lines: range | None = None, head: str = "static int f(struct a *p, int n)") -> Found:
@@ -188,7 +189,7 @@ def test_added_lines_of_a_diff() -> None:
         "--- a/include/uapi/linux/b.h\n+++ b/include/uapi/linux/b.h\n@@ -1,0 +2 @@\n+y\n"
         "--- a/doc.rst\n+++ b/doc.rst\n@@ -1,0 +2 @@\n+y\n--- a/gone.c\n+++ /dev/null\n@@ -1,2 +0,0 @@\n-a\n-b\n"
     )
-    assert added_lines(diff) == {"k/a.c": frozenset({2, 3, 11})}
+    assert added_lines(diff, leave_out=NOT_KERNEL) == {"k/a.c": (2, 3, 11)}
 
 
 @given(st.binary(max_size=300))
