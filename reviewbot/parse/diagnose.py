@@ -23,13 +23,13 @@ def diagnose(patch: str, files: Sequence[FileDiff], contents: Mapping[str, str])
     """Return the hunks of patch (its subject) that find no place in contents (path to text): MAX_FAILURES at most."""
     found: list[HunkFailure] = []
     for file in files:
-        found += _file(patch, file, contents)
+        found += _file(patch, file, contents, MAX_FAILURES - len(found))
         if len(found) >= MAX_FAILURES:
             break
     return tuple(found[:MAX_FAILURES])
 
 
-def _file(patch: str, file: FileDiff, contents: Mapping[str, str]) -> list[HunkFailure]:
+def _file(patch: str, file: FileDiff, contents: Mapping[str, str], most: int) -> list[HunkFailure]:
     name = file.old or file.new
     if file.status == "created":
         if file.new in contents:
@@ -38,8 +38,10 @@ def _file(patch: str, file: FileDiff, contents: Mapping[str, str]) -> list[HunkF
     if name not in contents:
         return [_whole(patch, file, "the file does not exist")]
     lines = contents[name].split("\n")
-    failures = []
+    failures: list[HunkFailure] = []
     for number, hunk in enumerate(file.hunks, 1):
+        if len(failures) == most:
+            break
         place = locate(hunk, lines)
         if not place.exact:
             failures.append(

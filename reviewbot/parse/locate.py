@@ -21,6 +21,7 @@ _CANDIDATES = 6
 # A line that stands in more places than this says nothing about where the hunk belongs.
 _COMMON = 60
 _SHOWN_LINES = 60
+_LONG = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,10 +59,11 @@ def locate(hunk: Hunk, lines: Sequence[str]) -> Place:
 
 
 def _exact(wanted: Sequence[str], lines: Sequence[str], near: int) -> int:
-    places = [i for i, line in enumerate(lines) if line == wanted[0]]
     size = len(wanted)
-    found = [i + 1 for i in places if tuple(lines[i : i + size]) == tuple(wanted)]
-    return min(found, key=lambda at: abs(at - near), default=0)
+    places = [i for i in range(len(lines) - size + 1) if lines[i] == wanted[0] and lines[i + size - 1] == wanted[-1]]
+    whole = list(wanted)
+    nearest = sorted(places, key=lambda i: abs(i + 1 - near))
+    return next((i + 1 for i in nearest if list(lines[i : i + size]) == whole), 0)
 
 
 def _nearest(old: Sequence[str], lines: Sequence[str], near: int) -> tuple[int, int, float]:
@@ -90,8 +92,9 @@ def _nearest(old: Sequence[str], lines: Sequence[str], near: int) -> tuple[int, 
 
 def _window(old: Sequence[str], lines: Sequence[str], start: int) -> tuple[int, int, float]:
     low, high = max(0, start - 5), min(len(lines), start + len(old) + 25)
+    # In a long hunk, lines that stand everywhere are left out: comparing each with each takes minutes.
     matcher = difflib.SequenceMatcher(
-        None, [_plain(x) for x in old], [_plain(x) for x in lines[low:high]], autojunk=False
+        None, [_plain(x) for x in old], [_plain(x) for x in lines[low:high]], autojunk=len(old) > _LONG
     )
     blocks = [b for b in matcher.get_matching_blocks() if b.size]
     if not blocks:

@@ -17,10 +17,11 @@ if TYPE_CHECKING:
 
 MAX_MESSAGE_BYTES = 32 * 1024 * 1024
 _ENVELOPE = re.compile(
-    rb"From (?P<who>\S+|.{1,200}?)\s+(?:[A-Z][a-z]{2},? )?\s?(?:[A-Z][a-z]{2} [ \d]?\d|[ \d]?\d [A-Z][a-z]{2})"
+    rb"From (?P<who>\S+|.{1,200}?)\s{1,8}(?:[A-Z][a-z]{2},? )?\s?(?:[A-Z][a-z]{2} [ \d]?\d|[ \d]?\d [A-Z][a-z]{2})"
     rb"[ ,].{0,40}"
     rb"\d{1,2}:\d\d.{0,40}\r?\n?"
 )
+_MAX_ENVELOPE = 500
 _HASH = re.compile(rb"[0-9a-f]{40}|[0-9a-f]{64}")
 _HEADER = re.compile(rb"[!-9;-~]{1,80}[ \t]*:")
 _BOUNDARY = re.compile(rb"boundary\s*=\s*\"?([^\"\s;]{1,200})", re.IGNORECASE)
@@ -50,7 +51,7 @@ def split_messages(lines: Iterable[bytes]) -> Iterator[RawMessage]:
     first = next((line for line in source if line.strip()), None)
     if first is None:
         return
-    if envelope := _ENVELOPE.fullmatch(first):
+    if envelope := _envelope(first):
         yield from _split_mbox(source, envelope["who"])
         return
     current = _Current()
@@ -153,8 +154,12 @@ def _split_mbox(source: _Lookahead, who: bytes) -> Iterator[RawMessage]:
         yield from current.messages(unescape=not by_hash)
 
 
+def _envelope(line: bytes) -> re.Match[bytes] | None:
+    return _ENVELOPE.fullmatch(line) if len(line) <= _MAX_ENVELOPE else None
+
+
 def _separates(line: bytes, following: bytes, previous: bytes, current: _Current, *, by_hash: bool) -> bool:
-    found = _ENVELOPE.fullmatch(line)
+    found = _envelope(line)
     if not found or not (_HEADER.match(following) or following.startswith(b">From ")):
         return False
     if not _HASH.fullmatch(found["who"]):

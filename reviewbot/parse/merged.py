@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from reviewbot.parse.diff import FileDiff
 
 _NAME = re.compile(r"[A-Za-z_]\w{3,}")
-_COMMENT = re.compile(r"/\*.*?\*/|//.*|^\s*\*.*|\"(?:[^\"\\]|\\.)*\"")
+# What is not closed on its line goes to its end: each letter is looked at once, however hostile the line.
+_COMMENT = re.compile(r"/\*.*?(?:\*/|$)|//.*|^\s*\*.*|\"(?:[^\"\\]|\\.)*(?:\"|\\?$)")
 # With fewer telling lines and names, likeness is chance.
 _LEAST_ADDED = 3
 _LEAST_NAMES = 2

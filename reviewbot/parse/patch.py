@@ -18,6 +18,8 @@ from reviewbot.parse.flowed import undo_flowed
 from reviewbot.parse.mime import Message, parse_message
 from reviewbot.parse.subject import Subject, parse_subject
 
+# How the note begins that a patch has whose mail was not read to its end.
+CUT_NOTE = "the message is larger than"
 _IN_BODY = re.compile(r">?(From|Subject|Date):[ \t]*(.*)")
 _IN_BODY_START = re.compile(r"\s*>?(?:From|Subject|Date):")
 _SCISSORS = re.compile(r"^(?=.*(?:>8|8<|>%|%<))[-\s><8%]*(?:cut here)?[-\s><8%]*(?:cut here)?[-\s]*$", re.IGNORECASE)
@@ -56,7 +58,7 @@ def read_mail(raw: bytes, *, oversized: bool = False) -> Mail:
     """Return what the bytes of one message say; never raises."""
     mail = mail_of(parse_message(raw))
     if oversized:
-        note = "the message is larger than 32 MiB (limit MAX_MESSAGE_BYTES): what is above was not read"
+        note = f"{CUT_NOTE} 32 MiB (limit MAX_MESSAGE_BYTES): what is above was not read"
         return replace(mail, patch=replace(mail.patch, notes=(*mail.patch.notes, note)))
     return mail
 

@@ -23,7 +23,7 @@ from reviewbot.model import (
     StageResult,
     Status,
 )
-from reviewbot.parse.diagnose import diagnose
+from reviewbot.parse.diagnose import MAX_FAILURES, diagnose
 from reviewbot.parse.merged import merged_evidence
 from reviewbot.parse.needs import undefined_candidates
 from reviewbot.tools.applier import ALREADY_IN, Applier, Step, Tried, applies, steps_of
@@ -160,7 +160,7 @@ class _Work:
         found: list[HunkFailure] = []
         for step in self.steps[self.steps.index(failed) + 1 :]:
             tried = self.applier.take(step, allow_fuzz=False)
-            if not (tried.applied or tried.already):
+            if len(found) < MAX_FAILURES and not (tried.applied or tried.already):
                 texts = self.applier.texts(f.old or f.new for f in step.diff.files)
                 found += diagnose(step.patch.subject, step.diff.files, texts)
         return tuple(found)

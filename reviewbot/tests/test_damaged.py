@@ -8,6 +8,7 @@ import pytest
 
 from reviewbot.model import ApplyState
 from reviewbot.parse.diff import parse_diff
+from reviewbot.parse.patch import read_mail
 from reviewbot.tests.test_apply import ONE, diff, patch, run, series
 
 if TYPE_CHECKING:
@@ -85,3 +86,11 @@ def test_what_mail_programs_and_people_write_below_is_no_part_of_a_diff(after: s
 def test_a_second_file_follows_at_once() -> None:
     assert parse_diff(ONE + OTHER).problems == ()
     assert len(parse_diff(ONE + OTHER).files) == 2
+
+
+def test_a_patch_whose_mail_was_not_read_to_its_end_is_incomplete(tmp_path: Path) -> None:
+    raw = f"From: A <a@example.com>\nSubject: [PATCH] x\n\nlog\n---\n{ONE}".encode()
+    got = run(tmp_path, series(read_mail(raw, oversized=True).patch))
+    assert got.state is ApplyState.INCOMPLETE
+    assert "MAX_MESSAGE_BYTES" in got.summary
+    assert run(tmp_path / "whole", series(read_mail(raw).patch)).state is ApplyState.APPLIED

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from reviewbot.model import ApplyState
 from reviewbot.parse.hostile import offences, parents, shown
 from reviewbot.parse.links import leaving
+from reviewbot.parse.patch import CUT_NOTE
 from reviewbot.parse.project import other_project
 from reviewbot.tools.applier import paths_of
 from reviewbot.tools.objects import link_entries, read_objects, root_names, tree_entries
@@ -94,6 +95,8 @@ def _targets(repo: Path, oids: set[str]) -> dict[str, str]:
 
 def _no_diff(steps: Sequence[Step]) -> Refusal | None:
     for step in steps:
+        if cut := next((note for note in step.patch.notes if note.startswith(CUT_NOTE)), None):
+            return Refusal(ApplyState.INCOMPLETE, f"{step.label}: {cut}")
         combined = next((f for f in step.diff.files if f.status == "combined"), None)
         if combined is not None:
             text = f"{step.label}: combined (merge) diffs cannot be applied ({shown(combined.path)})"
