@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
+from reviewbot import __version__
 from reviewbot.errors import InfraError, UsageError
 from reviewbot.report.clean import one_line, visible
 
@@ -62,6 +63,21 @@ Every = Annotated[bool, typer.Option("--all", help="Tests of every sample type, 
 Coverage = Annotated[
     bool, typer.Option("--coverage", help="Measure which added lines the tests run (one more build and boot).")
 ]
+
+
+def _print_version(asked: bool) -> None:
+    if asked:
+        print(f"reviewbot {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _top(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    pass
 
 
 def main() -> NoReturn:
