@@ -14,18 +14,21 @@ import re
 # Only charsets that mails use: Python also knows codecs that are slow on hostile input or are no charsets at all.
 _USED = re.compile(
     r"(utf-?(7|8|16(le|be)?)|iso-?8859-?\d+|latin-?\d+|windows-?\d+|cp-?\d+|koi8-?[rut]|gb\d+|gbk|hz|big5(-?hkscs)?|"
-    r"euc-?(jp|kr|cn|tw)|shift-?jis|iso-?2022-?(jp|kr)(-\d+)?|ks_?c_?5601.*|tis-?620|mac-?\w+)"
+    r"euc-?(jp|kr|cn|tw)|shift[-_]?jis|iso-?2022-?(jp|kr)(-\d+)?|ks_?c_?5601.*|tis-?620|mac-?\w+)"
 )
 _PLAIN = frozenset({"", "us-ascii", "ascii", "ansi_x3.4-1968", "utf-8", "utf8", "unknown-8bit", "8bit", "x-unknown"})
 # Senders say gb2312 and mean its supersets.
 _WIDER = {"gb2312": "gb18030", "gbk": "gb18030", "gb_2312-80": "gb18030", "iso-8859-1": "windows-1252"}
+_ONE_BYTE = re.compile(r"iso-?8859|latin|windows|cp|koi8")
+_WIDE = re.compile(r"utf-?16|gb|big5|euc|shift|ks_?c")
+_LATIN_WORD = re.compile("[A-Za-z][\u00c0-\u024f]|[\u00c0-\u024f][A-Za-z]")
 _WORD = re.compile(r"=\?([^?\s]{1,40})\?([bBqQ])\?([^?]*)\?=")
 _GLUE = re.compile(r"(\?=)\s+(?==\?[^?\s]{1,40}\?[bBqQ]\?)")
 
 
 def decode(data: bytes, charset: str = "") -> tuple[str, str]:
     """Return the text of data, and a note when it is not in the charset that was claimed (else an empty string)."""
-    if data.isascii() and not charset.lower().startswith(("iso-2022", "utf-7", "hz", "utf-16")):
+    if data.isascii() and not charset.lower().startswith(("iso-2022", "utf-7", "hz", "utf-16", "utf16")):
         return data.decode("ascii"), "" if _known(charset) else f"charset {charset[:40]!r} does not exist"
     name = charset.replace("\0", "").strip().strip("\"'").lower()
     utf8 = _strict(data, "utf-8")
@@ -34,7 +37,7 @@ def decode(data: bytes, charset: str = "") -> tuple[str, str]:
     if not _known(name):
         text = utf8 if utf8 is not None else _by_line(data)
         return text, f"charset {name[:40]!r} does not exist: read as {'UTF-8' if utf8 is not None else 'latin-1'}"
-    if utf8 is not None and re.match(r"iso-?8859|latin|windows|cp|koi8", name):
+    if utf8 is not None and (_ONE_BYTE.match(name) or (_WIDE.match(name) and _likely_utf8(name, utf8))):
         return utf8, f"charset {name} is claimed, but the bytes are UTF-8"
     claimed = _strict(data, _WIDER.get(name, name))
     if claimed is not None:
@@ -87,6 +90,14 @@ def unbase64(data: bytes) -> bytes:
         return base64.b64decode(clean + b"=" * (-len(clean) % 4))
     except (binascii.Error, ValueError):
         return b""
+
+
+def _likely_utf8(name: str, text: str) -> bool:
+    # Text that is UTF-8 by its form, where another charset was claimed. A letter or two of an Asian one may look so.
+    if name.startswith("utf"):
+        return "\0" not in text
+    other = [c for c in text if not c.isascii()]
+    return len(other) >= 3 or any(c > "\u07ff" for c in other) or bool(_LATIN_WORD.search(text))
 
 
 def _known(name: str) -> bool:

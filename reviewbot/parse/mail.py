@@ -24,6 +24,13 @@ _ENVELOPE = re.compile(
 _MAX_ENVELOPE = 500
 _HASH = re.compile(rb"[0-9a-f]{40}|[0-9a-f]{64}")
 _HEADER = re.compile(rb"[!-9;-~]{1,80}[ \t]*:")
+# Without an empty line before it, a separator is believed only when a header follows that mails have.
+_USUAL = re.compile(
+    rb"(?:from|date|subject|to|cc|message-id|received|return-path|delivered-to|mime-version|content-[a-z-]+|reply-to|"
+    rb"sender|status|list-[a-z-]+|in-reply-to|references|dkim-signature|x-[a-z-]+|authentication-results|arc-[a-z-]+)"
+    rb"[ \t]*:",
+    re.IGNORECASE,
+)
 _BOUNDARY = re.compile(rb"boundary\s*=\s*\"?([^\"\s;]{1,200})", re.IGNORECASE)
 
 
@@ -163,7 +170,7 @@ def _separates(line: bytes, following: bytes, previous: bytes, current: _Current
     if not found or not (_HEADER.match(following) or following.startswith(b">From ")):
         return False
     if not _HASH.fullmatch(found["who"]):
-        return True
+        return not previous.strip() or following.startswith(b">From ") or bool(_USUAL.match(following))
     if by_hash:
         return not previous.strip() or not current.boundary
     # A file that someone put together from mails and patch files: only after a complete patch.

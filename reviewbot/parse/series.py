@@ -101,6 +101,8 @@ def _series(cluster: Sequence[Posting], replies: Mapping[str, Sequence[Mail]], s
     notes += [f"{_number(m)} is an extra patch" for m in parts if m.subject.number > chosen.total > 0]
     have = {int(m.subject.number) for m in parts}
     missing = tuple(n for n in range(1, min(total, MAX_PATCHES) + 1) if n not in have) if chosen.total else ()
+    if total > MAX_PATCHES:
+        notes.append(f"{total} parts are numbered: missing ones are named up to {MAX_PATCHES} (limit MAX_PATCHES)")
     cover = chosen.cover or next((p.cover for p in ranked if p.cover and filled), None)
     built = _built(chosen, parts, cover, replies, notes)
     return replace(built, total=total, missing=missing, source=source)

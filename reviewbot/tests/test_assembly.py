@@ -102,3 +102,16 @@ def test_a_file_name_is_no_message_id(tmp_path: Path) -> None:
     )
     with pytest.raises(UsageError, match="2 different series"):
         intake(str(file))
+
+
+def test_patches_attached_to_one_mail_are_patches_of_their_own(tmp_path: Path) -> None:
+    head = b"From: A <a@example.com>\nSubject: [PATCH] both\nMessage-ID: <o@x>\nMIME-Version: 1.0\n"
+    head += b"Content-Type: multipart/mixed; boundary=cut\n\n--cut\nContent-Type: text/plain\n\nhello\n"
+    parts = [mail(f"[PATCH {n}/2] part {n}", new=f"part_{n}") for n in (1, 2)]
+    body = b"".join(b"--cut\nContent-Type: text/x-patch; name=p.patch\n\n" + one + b"\n" for one in parts)
+    file = tmp_path / "both.eml"
+    file.write_bytes(head + body + b"--cut--\n")
+    got = intake(str(file)).value
+    assert got is not None
+    assert ([p.subject for p in got.patches], got.missing, got.total) == (["part 1", "part 2"], (), 2)
+    assert ["part_1" in got.patches[0].diff, "part_2" in got.patches[0].diff] == [True, False]

@@ -18,14 +18,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Protocol
 
 from reviewbot.errors import UsageError
+from reviewbot.parse.attached import read_mails
 from reviewbot.parse.mail import RawMessage, split_messages
-from reviewbot.parse.patch import Mail, read_mail
 from reviewbot.tools.git import git, git_bytes
 from reviewbot.tools.inboxindex import thread_of
 from reviewbot.tools.lore import fetch_thread, is_remote, message_id
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+
+    from reviewbot.parse.patch import Mail
 
 MAX_INPUT_BYTES = 1024 * 1024 * 1024
 MAX_LINE_BYTES = 8 * 1024 * 1024
@@ -133,7 +135,8 @@ def _plain(file: BinaryIO) -> Iterator[bytes]:
 
 def read_all(lines: Iterator[bytes], name: str) -> list[Mail]:
     """Return the mails that the lines hold. Raises UsageError (with name) when there is nothing at all."""
-    mails = [read_mail(raw.data, oversized=raw.oversized) for raw in _limited(split_messages(lines), name)]
+    raws = _limited(split_messages(lines), name)
+    mails = [mail for raw in raws for mail in read_mails(raw.data, oversized=raw.oversized)]
     if not mails:
         msg = f"{name}: empty"
         raise UsageError(msg)
