@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from reviewbot.request import Request
     from reviewbot.tools.cache import Cache
 
+STDIN_LIMIT_BYTES = 128 << 20  # a series of 1,000 patches has some 30 MiB
 EXIT_FAIL, EXIT_USAGE, EXIT_INCONCLUSIVE = 1, 2, 3
 
 _HELP = """Review a Linux kernel patch series: apply, build, boot, test, report.
@@ -444,7 +445,13 @@ def report_again(
 
 
 def _stdin(source: str) -> bytes | None:
-    return sys.stdin.buffer.read() if source == "-" else None
+    if source != "-":
+        return None
+    data = sys.stdin.buffer.read(STDIN_LIMIT_BYTES + 1)
+    if len(data) > STDIN_LIMIT_BYTES:
+        msg = f"-: standard input has more than {STDIN_LIMIT_BYTES >> 20} MiB (the limit); give a file"
+        raise UsageError(msg)
+    return data
 
 
 def _typed() -> str:
