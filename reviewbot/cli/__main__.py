@@ -1,0 +1,5 @@
+"""``python -m reviewbot.cli``."""
+
+from reviewbot.cli import main
+
+main()

@@ -1,0 +1,99 @@
+"""Commands on the generated selftests: write them, and ask how good they are."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from reviewbot.cli.common import (
+    EXIT_INCONCLUSIVE,
+    Base,
+    Every,
+    Out,
+    Prereq,
+    Quiet,
+    TreeName,
+    note_to_stderr,
+    open_cache,
+    read_stdin,
+    typed,
+)
+
+commands = typer.Typer()
+group = typer.Typer(no_args_is_help=True, help="Generated kselftests.")
+
+
+@group.command("generate")
+def selftest_generate(
+    series: Annotated[str, typer.Argument(metavar="SERIES")],
+    tree: TreeName,
+    directory: Annotated[
+        Path, typer.Option("-o", "--output", metavar="DIR", help="Where the kselftest directory goes.")
+    ],
+    base: Base = "",
+    prereq: Prereq = None,
+    every: Every = False,
+) -> None:
+    """Write the kselftests for a series' sample types, without building or booting anything."""
+    from reviewbot.request import Request  # noqa: PLC0415
+    from reviewbot.single import generate_selftests  # noqa: PLC0415
+
+    request = Request(
+        source=series,
+        tree=tree,
+        stdin=read_stdin(series),
+        base=base,
+        prerequisites=tuple(prereq or ()),
+        out=directory,
+        every=every,
+        command=typed(),
+    )
+    names = generate_selftests(request, open_cache())
+    print(f"{directory}: {', '.join(names)}")
+
+
+@commands.command()
+def mutate(
+    series: Annotated[str, typer.Argument(metavar="SERIES", help="mbox, .patch, directory of patches, or -")],
+    tree: TreeName,
+    base: Base = "",
+    prereq: Prereq = None,
+    out: Out = None,
+    every: Every = False,
+    seed: Annotated[int, typer.Option("--seed", metavar="N", help="The order in which candidates are drawn.")] = 0,
+    sample: Annotated[
+        int, typer.Option("--sample", metavar="N", min=0, help="How many wrong kernels to try; 0 is all.")
+    ] = 0,
+    budget: Annotated[
+        int, typer.Option("--budget", metavar="SECONDS", min=0, help="Stop after this time; 0 is no limit.")
+    ] = 0,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with the run that --out holds.")] = False,
+    function: Annotated[
+        list[str] | None,
+        typer.Option("--function", metavar="FILE:NAME", help="Mutate a whole function too; repeat for more."),
+    ] = None,
+    quiet: Quiet = False,
+) -> None:
+    """Try wrong kernels: say how many of them the generated tests catch, and which lines no test verifies."""
+    from reviewbot.campaign import Options  # noqa: PLC0415
+    from reviewbot.mutate import mutate as run_mutants  # noqa: PLC0415
+    from reviewbot.report.mutants import render_text  # noqa: PLC0415
+    from reviewbot.request import Request  # noqa: PLC0415
+
+    request = Request(
+        source=series,
+        tree=tree,
+        stdin=read_stdin(series),
+        base=base,
+        prerequisites=tuple(prereq or ()),
+        out=out,
+        every=every,
+        command=typed(),
+    )
+    options = Options(seed=seed, sample=sample, budget_s=budget, resume=resume, functions=tuple(function or ()))
+    report, directory = run_mutants(request, open_cache(), options, note_to_stderr(quiet))
+    print(render_text(report), end="")
+    print(f"\nReport: {directory / 'mutants.html'}\n        {directory / 'mutants.json'}")
+    raise typer.Exit(0 if report.finished else EXIT_INCONCLUSIVE)
