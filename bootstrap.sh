@@ -105,7 +105,7 @@ gate() {
 }
 
 case "${1-} ${2-}" in
-    "demo "*) ;;
+    "demo " | "demo -"*) ;;
     "test " | "test --kernel") useful="$useful $useful_for_test" ;;
     *) fail "$usage" ;;
 esac
