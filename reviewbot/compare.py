@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from reviewbot.model import Blame, Case, Origin, Status
+from reviewbot.parse.breaches import parse_breaches
 from reviewbot.parse.ktap import KtapCase, TapOutcome, parse_ktap
 
 if TYPE_CHECKING:
@@ -131,6 +132,7 @@ def _case(name: str, base: Sequence[Run], patched: Sequence[Run]) -> Case:
         runs=len(on_patched),
         failures=failures,
         excerpt=seen.excerpt if status not in (Status.PASS, Status.SKIP) else "",
+        breaches=parse_breaches(seen.excerpt) if status not in (Status.PASS, Status.SKIP) else (),
     )
 
 

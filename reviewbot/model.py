@@ -236,11 +236,28 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Breach:
+    """One rule that a case found broken: expected beside seen, and the record that shows it.
+
+    rule is its name, text what it says, sources where it stands, one line each. level is FAIL, or WARN where a reader
+    should judge. record is what the kernel wrote, decoded and as bytes; text and expected may be empty.
+    """
+
+    rule: str
+    seen: str
+    expected: str = ""
+    text: str = ""
+    sources: tuple[str, ...] = ()
+    level: Status = Status.FAIL
+    record: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
     """One test case on both kernels: the status of each, and why in one line.
 
-    runs and failures count the repeats on patched (k of n). excerpt is the KTAP diagnostics of the failing side.
-    reproduce is the command that runs this case alone, in a guest.
+    runs and failures count the repeats on patched (k of n). excerpt is the KTAP diagnostics of the failing side, and
+    breaches what it says, one a rule. reproduce is the command that runs this case alone, in a guest.
     """
 
     name: str
@@ -253,6 +270,7 @@ class Case:
     failures: int = 0
     excerpt: str = ""
     reproduce: str = ""
+    breaches: tuple[Breach, ...] = ()
 
     @property
     def counts(self) -> bool:

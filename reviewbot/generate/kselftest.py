@@ -14,6 +14,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from reviewbot.generate.combinations import combinations
 from reviewbot.generate.decoder import decoder_context
+from reviewbot.generate.rules import load_rules
 from reviewbot.generate.spec import build_specs
 from reviewbot.resources import data_dir
 
@@ -84,12 +85,13 @@ def render_kselftest(scope: Scope, specs: Specs | None = None) -> dict[str, str]
     files = {p.name: p.read_text(encoding="utf-8") for p in sorted((root / "lib").glob("*.[ch]"))}
     files |= {f"{n}.c": (root / "programs" / f"{n}.c").read_text(encoding="utf-8") for n in names}
     sources = sorted({*(f for f in files if f.endswith(".c")), "decode.c"} - {f"{n}.c" for n in names})
-    headers = sorted({*(f for f in files if f.endswith(".h")), "compat.h", "decode.h", "scope.h"})
+    headers = sorted({*(f for f in files if f.endswith(".h")), "compat.h", "decode.h", "rules.h", "scope.h"})
     make = {"name": DIRECTORY, "programs": names, "sources": sources, "headers": headers, "config": CONFIG}
     have = frozenset(name for name, _ in scope.all_types)
     for template in ("decode.h", "decode.c"):
         files[template] = _render(template, {**decoder_context(specs), "have": have})
     files["compat.h"] = _render("compat.h", _compat_context(scope, specs))
+    files["rules.h"] = _render("rules.h", {"rules": load_rules().values()})
     files["scope.h"] = _render("scope.h", _scope_context(scope, specs))
     for template in ("Makefile", "config", "settings"):
         files[template] = _render(template, make)

@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING
 
 from reviewbot.compare import Run, compare_cases, unsettled
 from reviewbot.errors import InfraError, UsageError
+from reviewbot.explain import explain
 from reviewbot.generate.kselftest import DIRECTORY, load_specs, programs, render_kselftest
+from reviewbot.generate.rules import Tree, load_rules
 from reviewbot.generate.scope import Scope, find_scope
 from reviewbot.model import ApplyResult, Blame, Case, Finding, Log, Origin, Outcome, Series, StageResult, Status
 from reviewbot.parse.diagnostics import parse_build
@@ -121,10 +123,22 @@ def selftest(
             raise InfraError(problem)
         return _does_not_compile(done.command, done.output)
     session = _Session(
-        bench=bench, kernels=kernels, applied=applied, scope=scope, names=names, base_console=base_console
+        bench=bench,
+        kernels=kernels,
+        applied=applied,
+        scope=scope,
+        names=names,
+        base_console=base_console,
+        tree=_tree(repo, applied, series),
     )
     session.commands.append(done.command)
     return session.outcome()
+
+
+def _tree(repo: Path, applied: ApplyResult, series: Series) -> Tree:
+    """Where the rules stand: the header that is tested, and what the author says."""
+    messages = [(p.subject, p.message) for p in ([series.cover] if series.cover else []) + list(series.patches)]
+    return Tree(header=must(repo, "show", f"{applied.tip_commit}:{HEADER}"), messages=tuple(messages))
 
 
 @dataclass(slots=True, kw_only=True)
@@ -136,6 +150,7 @@ class _Session:
     scope: Scope
     names: tuple[str, ...]
     base_console: str
+    tree: Tree
     commands: list[str] = field(default_factory=list)
     logs: list[Log] = field(default_factory=list)
     passes: dict[str, list[_Pass]] = field(default_factory=lambda: {"base": [], "patched": [], "prerequisite": []})
@@ -151,7 +166,10 @@ class _Session:
                 self.boot("patched", self.kernels.patched, "patched")
                 self.boot("base", self.kernels.base, "base")
         cases = self.blame(compare_cases(self.runs("base"), self.runs("patched")))
-        cases = tuple(replace(c, reproduce=_command(c.name)) if c.patched is Status.FAIL else c for c in cases)
+        cases = explain(cases, load_rules(), self.tree)
+        cases = tuple(
+            replace(c, reproduce=_command(c.name)) if c.patched in (Status.FAIL, Status.WARN) else c for c in cases
+        )
         findings = self.findings()
         status, summary = _judge(cases, findings, self.passes["patched"], self.names)
         bad = [p.boot for p in self.passes["patched"] if p.boot.ending is not Ending.FINISHED]

@@ -78,16 +78,16 @@ EXPECTED = {
     "resolved": "right",
     "resolved, address unknown": "right",
     "unresolved": "right",
-    "unresolved, but sure": "is not resolved, though",
+    "unresolved, but sure": "is not resolved; expected the build ID of",
     "offset": "offset 0x",
     "address as offset": "offset 0x",
     "address as offset, unknown": "no mapped file has this build ID",
-    "size": "there is something behind the build ID's end",
-    "id": "not the build ID of the file",
+    "size": "something behind the build ID's end",
+    "id": "another build ID",
     "reserved": "a reserved field is not zero",
     "outside": "in no mapping of a file",
-    "left over": "size 0, but the build ID is not zero",
-    "unresolved, elsewhere": "size 0, but the offset is",
+    "left over": "a build ID with size 0",
+    "unresolved, elsewhere": "size 0 and offset",
 }
 
 
@@ -105,4 +105,4 @@ def test_the_build_id_oracle_tells_right_from_wrong(tmp_path: Path) -> None:
     answers = dict(line.split(": ", 1) for line in said.splitlines())
     assert answers.keys() == EXPECTED.keys()
     for what, answer in answers.items():
-        assert EXPECTED[what] in answer, what
+        assert EXPECTED[what] in answer.rpartition("\2")[2], what

@@ -42,7 +42,7 @@ void bpf_map_set(int map, __u32 key, const void *value)
 	};
 
 	if (call(BPF_MAP_UPDATE_ELEM, &attr))
-		ktap_stop("BPF_MAP_UPDATE_ELEM: %m");
+		ktap_stop(RULE_TEST_SETUP "BPF_MAP_UPDATE_ELEM: %m");
 }
 
 void bpf_map_get(int map, __u32 key, void *value)
@@ -54,13 +54,13 @@ void bpf_map_get(int map, __u32 key, void *value)
 	};
 
 	if (call(BPF_MAP_LOOKUP_ELEM, &attr))
-		ktap_stop("BPF_MAP_LOOKUP_ELEM: %m");
+		ktap_stop(RULE_TEST_SETUP "BPF_MAP_LOOKUP_ELEM: %m");
 }
 
 void bpf_emit(struct bpf_program *program, struct bpf_insn insn)
 {
 	if (program->count == ARRAY_SIZE(program->insn))
-		ktap_stop("a BPF program is longer than this test can hold");
+		ktap_stop(RULE_TEST_SETUP "a BPF program is longer than this test can hold");
 	program->insn[program->count++] = insn;
 }
 

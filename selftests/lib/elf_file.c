@@ -86,7 +86,7 @@ const char *elf_file_headers(const struct elf_file *file)
 			 file->fd, 0);
 
 	if (map == MAP_FAILED)
-		ktap_stop("mmap: %m");
+		ktap_stop(RULE_TEST_SETUP "mmap: %m");
 	for (unsigned int i = 0; i < HEADER_PAGES; i++)
 		__atomic_load_n(map + i * PAGE, __ATOMIC_RELAXED);
 	return map;
@@ -98,7 +98,7 @@ void *elf_file_code(const struct elf_file *file, unsigned int page)
 			 file->fd, (HEADER_PAGES + page) * PAGE);
 
 	if (map == MAP_FAILED)
-		ktap_stop("mmap: %m");
+		ktap_stop(RULE_TEST_SETUP "mmap: %m");
 	return map;
 }
 
@@ -108,7 +108,7 @@ void elf_code_fault(elf_code *code)
 			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	if (page == MAP_FAILED)
-		ktap_stop("mmap: %m");
+		ktap_stop(RULE_TEST_SETUP "mmap: %m");
 	code(page);
 	munmap(page, PAGE);
 }

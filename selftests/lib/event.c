@@ -197,7 +197,7 @@ const struct perf_event_header *event_next(struct event *event)
 	copy_out(event, &header, sizeof(header));
 	if (header.size < sizeof(header) || header.size % 8 ||
 	    header.size > head - event->tail || !header.type) {
-		ktap_fail("no record at %llu of %llu: type %u misc %#x size %u",
+		ktap_fail(RULE_HEADER_TYPE "no record at %llu of %llu: type %u misc %#x size %u",
 			  event->tail, head, header.type, header.misc, header.size);
 		copy_out(event, event->record,
 			 head - event->tail < 128 ? head - event->tail : 128);

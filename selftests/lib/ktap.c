@@ -14,7 +14,10 @@
 
 #define CASE_TIMEOUT_S	40
 #define SHOWN_FAILURES	3
+#define SHOWN_RULES	16
 #define EXIT_SKIP	4
+#define HEXDUMP_SIZE	1024
+#define EXPECTED	"; expected "
 
 struct ktap_case {
 	void (*run)(const void *arg);
@@ -49,32 +52,77 @@ void ktap_add(void (*run)(const void *arg), const void *arg,
 	va_end(list);
 }
 
-static void diag(const char *prefix, const char *format, va_list list)
-{
-	printf("# %s", prefix);
-	vprintf(format, list);
-	printf("\n");
-}
-
 void ktap_diag(const char *format, ...)
 {
 	va_list list;
 
+	printf("# ");
 	va_start(list, format);
-	diag("", format, list);
+	vprintf(format, list);
 	va_end(list);
+	printf("\n");
+}
+
+/* Take the marks out of text; the first is the rule that the caller meant. */
+static void take_rule(char *text, char *rule, size_t size)
+{
+	char *begin, *end;
+
+	rule[0] = '\0';
+	while ((begin = strchr(text, RULE_BEGIN)) && (end = strchr(begin, RULE_END))) {
+		*end = '\0';
+		if (!rule[0])
+			snprintf(rule, size, "%s", begin + 1);
+		memmove(begin, end + 1, strlen(end + 1) + 1);
+	}
+}
+
+/* Is this the first failure against the rule? */
+static bool first_of(const char *rule)
+{
+	static char seen[SHOWN_RULES][RULE_SIZE];
+
+	for (unsigned int i = 0; i < SHOWN_RULES; i++) {
+		if (!seen[i][0]) {
+			snprintf(seen[i], RULE_SIZE, "%s", rule);
+			return true;
+		}
+		if (!strcmp(seen[i], rule))
+			return false;
+	}
+	return false;
+}
+
+static bool fail(bool show, const char *format, va_list list)
+{
+	char text[1024], rule[RULE_SIZE], *expected;
+
+	vsnprintf(text, sizeof(text), format, list);
+	take_rule(text, rule, sizeof(rule));
+	failures++;
+	if (!(rule[0] && first_of(rule)) && !show)
+		return false;
+	printf("# FAIL: %s\n", text);
+	if (rule[0])
+		printf("# rule: %s\n", rule);
+	expected = strstr(text, EXPECTED);
+	if (expected) {
+		*expected = '\0';
+		printf("# expected: %s\n", expected + strlen(EXPECTED));
+	}
+	printf("# seen: %s\n", text);
+	return true;
 }
 
 bool ktap_fail(const char *format, ...)
 {
 	va_list list;
+	bool shown;
 
-	if (++failures > SHOWN_FAILURES)
-		return false;
 	va_start(list, format);
-	diag("FAIL: ", format, list);
+	shown = fail(failures < SHOWN_FAILURES, format, list);
 	va_end(list);
-	return true;
+	return shown;
 }
 
 unsigned int ktap_failures(void)
@@ -104,9 +152,8 @@ void ktap_stop(const char *format, ...)
 {
 	va_list list;
 
-	failures++;
 	va_start(list, format);
-	diag("FAIL: ", format, list);
+	fail(true, format, list);
 	va_end(list);
 	end_case(1);
 }
@@ -116,6 +163,10 @@ void ktap_hexdump(const void *data, size_t size)
 	const unsigned char *byte = data;
 
 	for (size_t at = 0; at < size; at += 16) {
+		if (at == HEXDUMP_SIZE) {
+			ktap_diag("  and %zu bytes more", size - at);
+			return;
+		}
 		printf("#   %04zx:", at);
 		for (size_t i = at; i < at + 16 && i < size; i++)
 			printf("%s%02x", i % 8 ? " " : "  ", byte[i]);
@@ -151,9 +202,10 @@ static bool report(unsigned int number, const char *name, int status)
 {
 	if (WIFSIGNALED(status)) {
 		if (WTERMSIG(status) == SIGALRM)
-			ktap_diag("FAIL: not done after %d s", CASE_TIMEOUT_S);
+			ktap_fail(RULE_CASE_ENDS "not done after %d s", CASE_TIMEOUT_S);
 		else
-			ktap_diag("FAIL: killed by signal %d", WTERMSIG(status));
+			ktap_fail(RULE_CASE_ENDS "killed by signal %d", WTERMSIG(status));
+		failures = 0;		/* the next case has its own process */
 	} else if (WEXITSTATUS(status) == EXIT_SKIP) {
 		printf("ok %u %s # SKIP %s\n", number, name, skip_reason);
 		return true;

@@ -8,6 +8,7 @@
 #define KTAP_H
 
 #include "compiler.h"
+#include "rules.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -29,8 +30,11 @@ void ktap_add(void (*run)(const void *arg), const void *arg,
 void ktap_diag(const char *format, ...) __printf(1, 2);
 
 /*
- * Mark the running case as failed and say why. The case goes on. Returns true
- * while the failure is one of the first few, whose records are worth showing.
+ * Mark the running case as failed and say why: the rule that is broken (one of
+ * rules.h, in front of the text as a level is in front of a printk), what was
+ * seen, and behind "; expected " what the rule asks for. The case goes on.
+ * Returns true while the failure is one of the first few, or the first against
+ * its rule: its record is worth showing.
  */
 bool ktap_fail(const char *format, ...) __printf(1, 2);
 
@@ -45,7 +49,7 @@ void ktap_skip(const char *format, ...)
 void ktap_stop(const char *format, ...)
 	__printf(1, 2) __noreturn;
 
-/* Print size bytes as "# " lines of 16. */
+/* Print size bytes, 1024 at most, as "# " lines of 16. */
 void ktap_hexdump(const void *data, size_t size);
 
 /*

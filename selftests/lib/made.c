@@ -50,7 +50,7 @@ noinline void made_fault(const __u64 *address, unsigned int count)
 	page = mmap(NULL, size, PROT_READ | PROT_WRITE,
 		    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (page == MAP_FAILED)
-		ktap_stop("mmap: %m");
+		ktap_stop(RULE_TEST_SETUP "mmap: %m");
 	make(frame, address, count);
 	rbx = count ? (__u64)frame : 0;
 	asm volatile("push %%rbp\n\t"

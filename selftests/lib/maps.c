@@ -106,11 +106,11 @@ void maps_read(struct maps *maps)
 	maps->count = 0;
 	maps->map = NULL;
 	if (!file)
-		ktap_stop("/proc/self/maps: %m");
+		ktap_stop(RULE_TEST_SETUP "/proc/self/maps: %m");
 	while (fgets(line, sizeof(line), file)) {
 		maps->map = realloc(maps->map, (maps->count + 1) * sizeof(*map));
 		if (!maps->map)
-			ktap_stop("no memory for the mappings");
+			ktap_stop(RULE_TEST_SETUP "no memory for the mappings");
 		map = &maps->map[maps->count];
 		memset(map, 0, sizeof(*map));
 		at = 0;

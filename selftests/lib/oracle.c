@@ -67,7 +67,8 @@ void check_sample(struct expect *expect, const struct sample *sample)
 	expect->shown = false;
 	if (sample->header->misc & ~(PERF_RECORD_MISC_CPUMODE_MASK |
 				     PERF_RECORD_MISC_EXACT_IP))
-		sample_fail(expect, sample, "misc %#x has bits that no sample has",
+		sample_fail(expect, sample, RULE_HEADER_MISC
+			    "misc %#x; expected no bits but the mode and PERF_RECORD_MISC_EXACT_IP",
 			    sample->header->misc);
 	for (unsigned int i = 0; i < SAMPLE_TYPES; i++)
 		if ((sample->bits & sample_types[i].bit) && sample_types[i].check)
@@ -76,13 +77,18 @@ void check_sample(struct expect *expect, const struct sample *sample)
 		expect->on_sample(expect, sample);
 }
 
-static void undecodable(const struct perf_event_header *header,
-			const char *problem)
+void record_fail(const struct record *record, const char *format, ...)
 {
-	if (!ktap_fail("type %u misc %#x size %u: %s", header->type,
-		       header->misc, header->size, problem))
+	char text[512];
+	va_list list;
+
+	va_start(list, format);
+	vsnprintf(text, sizeof(text), format, list);
+	va_end(list);
+	if (!ktap_fail("%s: %s", record_name(record->header->type), text))
 		return;
-	ktap_hexdump(header, header->size);
+	print_record(record);
+	ktap_hexdump(record->header, record->header->size);
 }
 
 static void check_record(struct expect *expect,
@@ -95,7 +101,7 @@ static void check_record(struct expect *expect,
 
 	problem = decode_record(&expect->event->attr, header, &record);
 	if (problem)
-		undecodable(header, problem);
+		record_fail(&record, "%s", problem);
 	else if (on_record)
 		on_record(expect, &record);
 }
@@ -115,9 +121,8 @@ void check_ring(struct expect *expect,
 		}
 		problem = decode_sample(&expect->event->attr, header, &sample);
 		if (problem) {
-			if (ktap_failures() < 2)
-				print_sample(&sample);
-			undecodable(header, problem);
+			expect->shown = false;
+			sample_fail(expect, &sample, "%s", problem);
 		} else {
 			check_sample(expect, &sample);
 		}
@@ -140,17 +145,17 @@ void oracle_id(struct expect *expect, const struct sample *sample)
 	__u64 id = expect->event->id;
 
 	if ((sample->bits & PERF_SAMPLE_IDENTIFIER) && sample->identifier.id != id)
-		sample_fail(expect, sample, "IDENTIFIER %llu, PERF_EVENT_IOC_ID says %llu",
+		sample_fail(expect, sample, RULE_SAMPLE_ID "IDENTIFIER %llu; expected %llu",
 			    sample->identifier.id, id);
 	if ((sample->bits & PERF_SAMPLE_ID) && sample->id.id != id)
-		sample_fail(expect, sample, "ID %llu, PERF_EVENT_IOC_ID says %llu",
+		sample_fail(expect, sample, RULE_SAMPLE_ID "ID %llu; expected %llu",
 			    sample->id.id, id);
 }
 
 void oracle_stream_id(struct expect *expect, const struct sample *sample)
 {
 	if (sample->stream_id.stream_id != expect->event->id)
-		sample_fail(expect, sample, "STREAM_ID %llu of an event that is not inherited, PERF_EVENT_IOC_ID says %llu",
+		sample_fail(expect, sample, RULE_SAMPLE_STREAM_ID "STREAM_ID %llu; expected %llu",
 			    sample->stream_id.stream_id, expect->event->id);
 }
 
@@ -160,21 +165,24 @@ void oracle_ip(struct expect *expect, const struct sample *sample)
 
 	if (in_user(sample) && !(map && map->executable) &&
 	    !kernel_address(sample->ip.ip))
-		sample_fail(expect, sample, "IP %#llx of user space is in no executable mapping",
+		sample_fail(expect, sample, RULE_SAMPLE_IP
+			    "IP %#llx of user space is in no executable mapping",
 			    sample->ip.ip);
 	if (!in_user(sample) && !kernel_address(sample->ip.ip))
-		sample_fail(expect, sample, "IP %#llx of the kernel is no kernel address",
+		sample_fail(expect, sample, RULE_SAMPLE_IP
+			    "IP %#llx of the kernel is no kernel address",
 			    sample->ip.ip);
 	if (expect->source == SOURCE_FAULTS && !expect->event->attr.exclude_user &&
 	    in_user(sample) && kernel_address(sample->ip.ip))
-		sample_fail(expect, sample, "IP %#llx of a user page fault is a kernel address",
+		sample_fail(expect, sample, RULE_SAMPLE_IP
+			    "IP %#llx of a user page fault is a kernel address",
 			    sample->ip.ip);
 }
 
 void oracle_tid(struct expect *expect, const struct sample *sample)
 {
 	if (sample->tid.pid != expect->pid || sample->tid.tid != expect->tid)
-		sample_fail(expect, sample, "TID %u/%u, this task is %u/%u",
+		sample_fail(expect, sample, RULE_SAMPLE_TID "TID %u/%u; expected %u/%u",
 			    sample->tid.pid, sample->tid.tid, expect->pid,
 			    expect->tid);
 }
@@ -183,11 +191,13 @@ void oracle_time(struct expect *expect, const struct sample *sample)
 {
 	if (sample->time.time < expect->time_from ||
 	    sample->time.time > expect->time_to)
-		sample_fail(expect, sample, "TIME %llu, the sample was taken from %llu to %llu",
+		sample_fail(expect, sample, RULE_SAMPLE_TIME
+			    "TIME %llu; expected from %llu to %llu",
 			    sample->time.time, expect->time_from,
 			    expect->time_to);
 	if (!expect->gaps && sample->time.time < expect->last_time)
-		sample_fail(expect, sample, "TIME %llu, the sample before had %llu",
+		sample_fail(expect, sample, RULE_SAMPLE_TIME
+			    "TIME %llu; expected %llu or more, as in the sample before",
 			    sample->time.time, expect->last_time);
 	expect->last_time = sample->time.time;
 }
@@ -198,10 +208,12 @@ void oracle_addr(struct expect *expect, const struct sample *sample)
 
 	if (expect->source == SOURCE_FAULTS) {
 		if (!maps_find(&expect->maps, addr))
-			sample_fail(expect, sample, "ADDR %#llx of a page fault that succeeded is in no mapping",
+			sample_fail(expect, sample, RULE_SAMPLE_ADDR
+				    "ADDR %#llx of a page fault that succeeded; expected an address in a mapping",
 				    addr);
 	} else if (addr && expect->source != SOURCE_COUNT) {
-		sample_fail(expect, sample, "ADDR %#llx of an event that has no address",
+		sample_fail(expect, sample, RULE_SAMPLE_ADDR
+			    "ADDR %#llx of an event that has no address; expected 0",
 			    addr);
 	}
 }
@@ -209,10 +221,12 @@ void oracle_addr(struct expect *expect, const struct sample *sample)
 void oracle_cpu(struct expect *expect, const struct sample *sample)
 {
 	if (sample->cpu.res)
-		sample_fail(expect, sample, "the reserved half of CPU is %#x",
+		sample_fail(expect, sample, RULE_SAMPLE_CPU
+			    "the reserved half of CPU is %#x; expected 0",
 			    sample->cpu.res);
 	if (expect->cpu >= 0 && sample->cpu.cpu != (__u32)expect->cpu)
-		sample_fail(expect, sample, "CPU %u, this task is bound to %d",
+		sample_fail(expect, sample, RULE_SAMPLE_CPU
+			    "CPU %u; expected %d, to which the task is bound",
 			    sample->cpu.cpu, expect->cpu);
 }
 
@@ -221,7 +235,7 @@ void oracle_period(struct expect *expect, const struct sample *sample)
 	__u64 period = expect->event->attr.sample_period;
 
 	if (!expect->event->attr.freq && sample->period.period != period)
-		sample_fail(expect, sample, "PERIOD %llu, attr.sample_period is %llu",
+		sample_fail(expect, sample, RULE_SAMPLE_PERIOD "PERIOD %llu; expected %llu",
 			    sample->period.period, period);
 }
 
@@ -233,22 +247,25 @@ void oracle_read(struct expect *expect, const struct sample *sample)
 	if (format & PERF_FORMAT_GROUP)
 		return;
 	if ((format & PERF_FORMAT_ID) && sample->read.id != expect->event->id)
-		sample_fail(expect, sample, "READ id %llu, PERF_EVENT_IOC_ID says %llu",
+		sample_fail(expect, sample, RULE_SAMPLE_READ "READ id %llu; expected %llu",
 			    sample->read.id, expect->event->id);
 	if ((format & PERF_FORMAT_LOST) && sample->read.lost && !expect->gaps)
-		sample_fail(expect, sample, "READ lost %llu, nothing was lost",
+		sample_fail(expect, sample, RULE_SAMPLE_READ "READ lost %llu; expected 0",
 			    sample->read.lost);
 	if ((format & PERF_FORMAT_TOTAL_TIME_ENABLED) &&
 	    (format & PERF_FORMAT_TOTAL_TIME_RUNNING) &&
 	    sample->read.time_running > sample->read.time_enabled)
-		sample_fail(expect, sample, "READ time_running %llu is more than time_enabled %llu",
+		sample_fail(expect, sample, RULE_SAMPLE_READ
+			    "READ time_running %llu; expected at most time_enabled, %llu",
 			    sample->read.time_running, sample->read.time_enabled);
 	if (attr->sample_period == 1 && !attr->freq && !expect->gaps &&
 	    value != expect->last_value + 1)
-		sample_fail(expect, sample, "READ value %llu of an event with period 1, the sample before had %llu",
+		sample_fail(expect, sample, RULE_SAMPLE_READ
+			    "READ value %llu of an event with period 1; expected 1 more than %llu, as in the sample before",
 			    value, expect->last_value);
 	if (!expect->gaps && value < expect->last_value)
-		sample_fail(expect, sample, "READ value %llu, the sample before had %llu",
+		sample_fail(expect, sample, RULE_SAMPLE_READ
+			    "READ value %llu; expected %llu or more, as in the sample before",
 			    value, expect->last_value);
 	expect->last_value = value;
 }
@@ -265,7 +282,8 @@ void oracle_regs_user(struct expect *expect, const struct sample *sample)
 	__u64 ip;
 
 	if (sample->regs_user.abi != PERF_SAMPLE_REGS_ABI_64) {
-		sample_fail(expect, sample, "REGS_USER abi %llu of a 64-bit task",
+		sample_fail(expect, sample, RULE_SAMPLE_REGS
+			    "REGS_USER abi %llu; expected PERF_SAMPLE_REGS_ABI_64",
 			    sample->regs_user.abi);
 		return;
 	}
@@ -274,10 +292,11 @@ void oracle_regs_user(struct expect *expect, const struct sample *sample)
 		return;
 	if (in_user(sample) && (sample->bits & PERF_SAMPLE_IP) &&
 	    ip != sample->ip.ip)
-		sample_fail(expect, sample, "REGS_USER ip %#llx, IP is %#llx",
+		sample_fail(expect, sample, RULE_SAMPLE_REGS
+			    "REGS_USER ip %#llx; expected IP, %#llx",
 			    ip, sample->ip.ip);
 	if (!maps_find(&expect->maps, ip))
-		sample_fail(expect, sample, "REGS_USER ip %#llx is in no mapping",
+		sample_fail(expect, sample, RULE_SAMPLE_REGS "REGS_USER ip %#llx is in no mapping",
 			    ip);
 }
 
@@ -286,13 +305,15 @@ void oracle_regs_intr(struct expect *expect, const struct sample *sample)
 	__u64 ip;
 
 	if (sample->regs_intr.abi != PERF_SAMPLE_REGS_ABI_64) {
-		sample_fail(expect, sample, "REGS_INTR abi %llu of a 64-bit task",
+		sample_fail(expect, sample, RULE_SAMPLE_REGS
+			    "REGS_INTR abi %llu; expected PERF_SAMPLE_REGS_ABI_64",
 			    sample->regs_intr.abi);
 		return;
 	}
 	ip = reg_ip(sample->regs_intr.regs, expect->event->attr.sample_regs_intr);
 	if (ip && (sample->bits & PERF_SAMPLE_IP) && ip != sample->ip.ip)
-		sample_fail(expect, sample, "REGS_INTR ip %#llx, IP is %#llx",
+		sample_fail(expect, sample, RULE_SAMPLE_REGS
+			    "REGS_INTR ip %#llx; expected IP, %#llx",
 			    ip, sample->ip.ip);
 }
 
@@ -301,10 +322,12 @@ void oracle_stack_user(struct expect *expect, const struct sample *sample)
 	__u64 size = sample->stack_user.size;
 
 	if (size > expect->event->attr.sample_stack_user)
-		sample_fail(expect, sample, "STACK_USER size %llu, attr.sample_stack_user is %u",
+		sample_fail(expect, sample, RULE_SAMPLE_STACK
+			    "STACK_USER size %llu; expected at most attr.sample_stack_user, %u",
 			    size, expect->event->attr.sample_stack_user);
 	if (size && sample->stack_user.dyn_size > size)
-		sample_fail(expect, sample, "STACK_USER dyn_size %llu is more than size %llu",
+		sample_fail(expect, sample, RULE_SAMPLE_STACK
+			    "STACK_USER dyn_size %llu; expected at most size, %llu",
 			    sample->stack_user.dyn_size, size);
 }
 
@@ -321,14 +344,16 @@ void oracle_zero(struct expect *expect, const struct sample *sample)
 			 sample->weight_struct.var2_w |
 			 sample->weight_struct.var3_w;
 	if (value)
-		sample_fail(expect, sample, "WEIGHT or TRANSACTION %#llx of a software event",
+		sample_fail(expect, sample, RULE_SAMPLE_HARDWARE
+			    "WEIGHT or TRANSACTION %#llx; expected 0",
 			    value);
 }
 
 void oracle_nonzero(struct expect *expect, const struct sample *sample)
 {
 	if ((sample->bits & PERF_SAMPLE_CGROUP) && !sample->cgroup.cgroup)
-		sample_fail(expect, sample, "CGROUP 0: every task is in a cgroup");
+		sample_fail(expect, sample, RULE_SAMPLE_CGROUP
+			    "CGROUP 0; expected the ID of the cgroup of the task");
 }
 
 void oracle_data_src(struct expect *expect, const struct sample *sample)
@@ -344,7 +369,8 @@ void oracle_data_src(struct expect *expect, const struct sample *sample)
 	none.mem_lvl_num = PERF_MEM_LVLNUM_NA;
 #endif
 	if (sample->data_src.data_src != none.val)
-		sample_fail(expect, sample, "DATA_SRC %#llx, \"not available\" is %#llx",
+		sample_fail(expect, sample, RULE_SAMPLE_HARDWARE
+			    "DATA_SRC %#llx; expected \"not available\", %#llx",
 			    sample->data_src.data_src, none.val);
 }
 
@@ -354,7 +380,8 @@ void oracle_phys_addr(struct expect *expect, const struct sample *sample)
 
 	if (phys && (sample->bits & PERF_SAMPLE_ADDR) &&
 	    (phys ^ sample->addr.addr) & 0xfff)
-		sample_fail(expect, sample, "PHYS_ADDR %#llx is not at ADDR %#llx in its page",
+		sample_fail(expect, sample, RULE_SAMPLE_PHYS_ADDR
+			    "PHYS_ADDR %#llx; expected the last 12 bits of ADDR, %#llx",
 			    phys, sample->addr.addr);
 }
 
@@ -367,10 +394,11 @@ void oracle_page_size(struct expect *expect, const struct sample *sample)
 	if (sample->bits & PERF_SAMPLE_CODE_PAGE_SIZE)
 		size |= sample->code_page_size.code_page_size;
 	if (size & ~(0x1000ULL | 0x200000ULL | 0x40000000ULL))
-		sample_fail(expect, sample, "%#llx is no page size", size);
+		sample_fail(expect, sample, RULE_SAMPLE_PAGE_SIZE "%#llx is no page size", size);
 	if (!(sample->bits & PERF_SAMPLE_CODE_PAGE_SIZE))
 		return;
 	if (in_user(sample) && sample->code_page_size.code_page_size != 0x1000)
-		sample_fail(expect, sample, "CODE_PAGE_SIZE %#llx of a program in 4 KiB pages",
+		sample_fail(expect, sample, RULE_SAMPLE_PAGE_SIZE
+			    "CODE_PAGE_SIZE %#llx; expected 0x1000",
 			    sample->code_page_size.code_page_size);
 }

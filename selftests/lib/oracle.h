@@ -65,12 +65,23 @@ void sample_fail(struct expect *expect, const struct sample *sample,
 		 const char *format, ...)
 	__printf(3, 4);
 
+/* The same for a record that is not a sample. */
+void record_fail(const struct record *record, const char *format, ...)
+	__printf(2, 3);
+
 /*
  * Check one build ID and offset that stands for a user address. address is 0
  * when no other field tells it. Returns NULL, or what is wrong.
  */
 const char *check_build_id(struct expect *expect,
 			   const struct build_id_offset *bid, __u64 address);
+
+/*
+ * The same for the entry of an answer that stands for the address of a sample;
+ * address is 0 when the sample does not tell it.
+ */
+const char *check_answer(struct expect *expect,
+			 const struct build_id_offset *bid, __u64 address);
 
 /* ip among the registers that mask asks for; 0 when it does not. */
 __u64 reg_ip(const __u64 *regs, __u64 mask);

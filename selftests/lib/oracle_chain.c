@@ -44,25 +44,28 @@ static bool all_zero(const void *data, size_t size)
 	return true;
 }
 
+/* The same ID, whatever its size is said to be. */
 static bool same_id(const struct build_id_offset *bid,
 		    const struct mapping *map)
 {
-	return map->id_size && bid->size == map->id_size &&
-	       !memcmp(bid->build_id, map->id, map->id_size);
+	return map->id_size && bid->size >= map->id_size &&
+	       !memcmp(bid->build_id, map->id, map->id_size) &&
+	       all_zero(bid->build_id + map->id_size,
+			sizeof(bid->build_id) - map->id_size);
 }
 
-/* Does any mapping of a file with this ID hold this offset? */
-static bool found_anywhere(const struct expect *expect,
-			   const struct build_id_offset *bid)
+/* Any mapping of a file with this ID that holds this offset. */
+static const struct mapping *find_anywhere(const struct expect *expect,
+					   const struct build_id_offset *bid)
 {
 	for (unsigned int i = 0; i < expect->maps.count; i++) {
 		const struct mapping *map = &expect->maps.map[i];
 
 		if (same_id(bid, map) && bid->offset >= map->offset &&
 		    bid->offset - map->offset < map->end - map->start)
-			return true;
+			return map;
 	}
-	return false;
+	return NULL;
 }
 
 static const char *check_resolved(struct expect *expect,
@@ -70,31 +73,39 @@ static const char *check_resolved(struct expect *expect,
 				  __u64 address)
 {
 	static char text[320];
-	const struct mapping *map = maps_find(&expect->maps, address);
+	const struct mapping *map = address ? maps_find(&expect->maps, address) :
+				    find_anywhere(expect, bid);
 
 	expect->resolved++;
 	if (bid->size > sizeof(bid->build_id))
-		return "the build ID is larger than its field";
+		return RULE_BUILD_ID_SIZE "a build ID larger than its field";
 	if (!all_zero(bid->build_id + bid->size,
 		      sizeof(bid->build_id) - bid->size))
-		return "there is something behind the build ID's end";
-	if (!address)
-		return found_anywhere(expect, bid) ? NULL :
-		       "no mapped file has this build ID, of this size, and this offset";
-	if (!map || !map->file)
-		return "a build ID for an address that is in no mapping of a file";
+		return RULE_BUILD_ID_PADDING "something behind the build ID's end; expected zeros";
+	if (!address && !map)
+		return RULE_BUILD_ID_VALUE "no mapped file has this build ID and this offset";
+	if (!map || !map->file) {
+		snprintf(text, sizeof(text), RULE_BUILD_ID_MAPPING
+			 "a build ID for %#llx, which is in no mapping of a file; expected size 0 and that address",
+			 address);
+		return text;
+	}
 	if (!map->id_size)
-		return "a build ID for a file that has none";
+		return RULE_BUILD_ID_MAPPING
+		       "a build ID for a file that has none; expected size 0 and the address";
 	if (bid->size != map->id_size) {
-		snprintf(text, sizeof(text), "build ID size %u, the one of %s has %u bytes",
-			 bid->size, map->path, map->id_size);
+		snprintf(text, sizeof(text), RULE_BUILD_ID_SIZE
+			 "build ID size %u; expected %u, the size of the note of %s",
+			 bid->size, map->id_size, map->path);
 		return text;
 	}
 	if (!same_id(bid, map))
-		return "not the build ID of the file that is mapped there";
-	if (bid->offset == address - map->start + map->offset)
+		return RULE_BUILD_ID_VALUE
+		       "another build ID; expected that of the file which is mapped there";
+	if (!address || bid->offset == address - map->start + map->offset)
 		return NULL;
-	snprintf(text, sizeof(text), "offset %#llx, but %#llx - %#llx + %#llx is %#llx",
+	snprintf(text, sizeof(text), RULE_BUILD_ID_OFFSET
+		 "offset %#llx; expected %#llx - %#llx + %#llx = %#llx",
 		 bid->offset, address, map->start, map->offset,
 		 address - map->start + map->offset);
 	return text;
@@ -107,22 +118,37 @@ const char *check_build_id(struct expect *expect,
 	const struct mapping *map;
 
 	if (bid->reserved_1 || bid->reserved_2)
-		return "a reserved field is not zero";
+		return RULE_BUILD_ID_PADDING "a reserved field is not zero; expected 0";
 	if (bid->size)
 		return check_resolved(expect, bid, address);
 	expect->unresolved++;
 	if (!all_zero(bid->build_id, sizeof(bid->build_id)))
-		return "size 0, but the build ID is not zero";
+		return RULE_BUILD_ID_UNRESOLVED "a build ID with size 0; expected zeros";
 	if (address && bid->offset != address) {
-		snprintf(text, sizeof(text), "size 0, but the offset is %#llx and not the address %#llx",
+		snprintf(text, sizeof(text), RULE_BUILD_ID_UNRESOLVED
+			 "size 0 and offset %#llx; expected the address, %#llx",
 			 bid->offset, address);
 		return text;
 	}
 	map = maps_find(&expect->maps, bid->offset);
 	if (!expect->must_resolve || !map || !map->id_size)
 		return NULL;
-	snprintf(text, sizeof(text), "%#llx is not resolved, though %s is mapped there, its notes are in memory and no lock is held",
+	snprintf(text, sizeof(text), RULE_BUILD_ID_RESOLVED
+		 "%#llx is not resolved; expected the build ID of %s, whose note is in memory: no lock is held",
 		 bid->offset, map->path);
+	return text;
+}
+
+const char *check_answer(struct expect *expect,
+			 const struct build_id_offset *bid, __u64 address)
+{
+	static char text[160];
+
+	if (!address || bid->size || bid->offset == address)
+		return check_build_id(expect, bid, address);
+	snprintf(text, sizeof(text), RULE_DEFERRED_ADDRESS
+		 "the answer is for %#llx; expected %#llx, the address of the sample that has the cookie",
+		 bid->offset, address);
 	return text;
 }
 
@@ -131,9 +157,11 @@ static const char *check_plain(const struct build_id_offset *bid, __u64 address)
 {
 	if (bid->size || bid->reserved_1 || bid->reserved_2 ||
 	    !all_zero(bid->build_id, sizeof(bid->build_id)))
-		return "an entry that is no user address has a build ID";
+		return RULE_BUILD_ID_KERNEL
+		       "an entry that is no user address has a build ID; expected size 0";
 	if (address && bid->offset != address)
-		return "an entry that is no user address does not keep its value";
+		return RULE_BUILD_ID_KERNEL
+		       "an entry that is no user address does not keep its value";
 	return NULL;
 }
 
@@ -144,13 +172,15 @@ static const char *check_promise(struct expect *expect,
 	struct promise promise = read_promise(bid);
 
 	if (promise.zero)
-		return "a deferred entry has a size, or something in its first 8 bytes";
+		return RULE_DEFERRED_COOKIE
+		       "a deferred entry has a size, or something in its first 8 bytes; expected 0";
 	if (!attr_defers(&expect->event->attr))
-		return "deferred, though attr.defer_callchain is not set";
+		return RULE_DEFERRED_ASKED
+		       "deferred; expected an entry in place: attr.defer_callchain is not set";
 	if (!promise.cookie)
-		return "deferred, with the cookie 0";
+		return RULE_DEFERRED_COOKIE "deferred, with the cookie 0; expected another";
 	if (address && promise.address != address)
-		return "deferred, but the offset is not the address";
+		return RULE_BUILD_ID_UNRESOLVED "deferred, and the last word is not the address";
 	expect->deferred++;
 	return NULL;
 }
@@ -168,7 +198,8 @@ void oracle_build_id_offset(struct expect *expect, const struct sample *sample)
 	if (!in_user(sample)) {
 		problem = check_plain(bid, address);
 		if (!problem && !(bid->offset >> 63))
-			problem = "the address of a kernel sample is no kernel address";
+			problem = RULE_BUILD_ID_KERNEL
+				  "the address of a kernel sample is no kernel address";
 	} else if (read_promise(bid).marker == PERF_CONTEXT_USER_DEFERRED) {
 		problem = check_promise(expect, bid, address);
 	} else {
@@ -209,22 +240,23 @@ static const char *check_context(const struct perf_event_attr *attr,
 	switch (context) {
 	case PERF_CONTEXT_KERNEL:
 		if (attr->exclude_callchain_kernel)
-			return "a kernel part, though it is excluded";
+			return RULE_CHAIN_EXCLUDED "a kernel part, though it is excluded";
 		if (in_user(sample))
-			return "a kernel part in a sample of user space";
-		return before ? "the kernel part is not the first" : NULL;
+			return RULE_CHAIN_CONTEXT "a kernel part in a sample of user space";
+		return before ? RULE_CHAIN_CONTEXT "the kernel part is not the first" : NULL;
 	case PERF_CONTEXT_USER:
 		if (attr->exclude_callchain_user)
-			return "a user part, though it is excluded";
+			return RULE_CHAIN_EXCLUDED "a user part, though it is excluded";
 		return before && before != PERF_CONTEXT_KERNEL ?
-		       "the user part follows no kernel part" : NULL;
+		       RULE_CHAIN_CONTEXT "the user part follows no kernel part" : NULL;
 	case PERF_CONTEXT_USER_DEFERRED:
 		if (attr->exclude_callchain_user)
-			return "a deferred user part, though it is excluded";
+			return RULE_CHAIN_EXCLUDED "a deferred user part, though it is excluded";
 		return attr_defers(attr) ? NULL :
-		       "deferred, though attr.defer_callchain is not set";
+		       RULE_DEFERRED_ASKED
+		       "deferred; expected an entry in place: attr.defer_callchain is not set";
 	default:
-		return "no known context marker";
+		return RULE_CHAIN_CONTEXT "no known context marker";
 	}
 }
 
@@ -237,7 +269,7 @@ static const char *check_first(const struct sample *sample, __u64 context,
 
 	if (own && (sample->bits & PERF_SAMPLE_IP) && chain_plain(chain, i) &&
 	    chain_value(chain, i) != sample->ip.ip)
-		return "the first entry is not IP";
+		return RULE_CHAIN_FIRST "the first entry is not IP; expected IP";
 	return NULL;
 }
 
@@ -267,9 +299,9 @@ static const char *check_entry(struct expect *expect, const struct chain *chain,
 	if (context == PERF_CONTEXT_USER_DEFERRED) {
 		expect->deferred++;
 		if (!chain_value(chain, i))
-			return "the cookie is 0";
+			return RULE_DEFERRED_COOKIE "the cookie is 0";
 	} else if (!(chain_value(chain, i) >> 63)) {
-		return "an entry of the kernel part is no kernel address";
+		return RULE_CHAIN_CONTEXT "an entry of the kernel part is no kernel address";
 	}
 	return bid ? check_plain(bid, address) : NULL;
 }
@@ -313,14 +345,15 @@ static void check_chain(struct expect *expect, const struct sample *sample,
 			context = value;
 			part = 0;
 		} else if (!context) {
-			problem = "the first entry is no context marker";
+			problem = RULE_CHAIN_CONTEXT "the first entry is no context marker";
 			context = PERF_CONTEXT_KERNEL;
 		} else {
 			problem = check_entry(expect, chain, i, context, part);
 			if (!problem && !part)
 				problem = check_first(sample, context, chain, i);
 			if (context == PERF_CONTEXT_USER_DEFERRED && part)
-				problem = "more than a cookie in the deferred part";
+				problem = RULE_DEFERRED_COOKIE
+					  "more than a cookie in the deferred part";
 			part++;
 			depth++;
 		}
@@ -328,12 +361,14 @@ static void check_chain(struct expect *expect, const struct sample *sample,
 			chain_fail(expect, sample, chain, i, problem);
 	}
 	if (context == PERF_CONTEXT_USER_DEFERRED && part != 1)
-		sample_fail(expect, sample, "%s: a deferred part without a cookie",
+		sample_fail(expect, sample, RULE_DEFERRED_COOKIE
+			    "%s: a deferred part without a cookie",
 			    chain->name);
 	if (context == PERF_CONTEXT_USER_DEFERRED)
 		depth--;		/* the cookie is no entry */
 	if (depth > SHORT_CHAIN && depth > max_stack(attr))
-		sample_fail(expect, sample, "%s: %llu entries, the limit is %llu",
+		sample_fail(expect, sample, RULE_CHAIN_LIMIT
+			    "%s: %llu entries; expected at most %llu",
 			    chain->name, depth, max_stack(attr));
 }
 
@@ -363,7 +398,8 @@ void oracle_callchain_build_id_offset(struct expect *expect,
 
 		if (chain.nr != sample->callchain.nr &&
 		    !(full && chain.nr < sample->callchain.nr))
-			sample_fail(expect, sample, "CALLCHAIN_BUILD_ID_OFFSET has %llu entries, CALLCHAIN has %llu",
+			sample_fail(expect, sample, RULE_CHAIN_SAME
+				    "CALLCHAIN_BUILD_ID_OFFSET has %llu entries; expected %llu, as CALLCHAIN has",
 				    chain.nr, sample->callchain.nr);
 		if (chain.nr <= sample->callchain.nr)
 			chain.ips = sample->callchain.ips;
@@ -385,33 +421,37 @@ static void check_syscall_data(struct expect *expect,
 	} entry;
 
 	if (size != ((sizeof(entry) + 4 + 7) & ~7UL) - 4) {
-		sample_fail(expect, sample, "RAW size %u of sys_enter, whose %zu bytes and size end on 8 bytes with %zu",
+		sample_fail(expect, sample, RULE_RAW_SIZE
+			    "RAW size %u of sys_enter; expected that its %zu bytes end on 8 bytes, with %zu",
 			    size, sizeof(entry), ((sizeof(entry) + 4 + 7) & ~7UL) - 4);
 		return;
 	}
 	memcpy(&entry, data, sizeof(entry));
 	if (entry.type != expect->event->attr.config ||
 	    entry.pid != (__s32)expect->tid)
-		sample_fail(expect, sample, "RAW is of tracepoint %u and task %d, not of %llu and %u",
+		sample_fail(expect, sample, RULE_RAW_DATA
+			    "RAW is of tracepoint %u and task %d; expected %llu and %u",
 			    entry.type, entry.pid, expect->event->attr.config,
 			    expect->tid);
 	if (entry.nr == SYS_getppid && entry.args[0] == WORK_ARG(0))
 		for (unsigned int i = 0; i < 6; i++)
 			if (entry.args[i] != WORK_ARG(i))
-				sample_fail(expect, sample, "RAW: argument %u is %#llx, the call had %#llx",
+				sample_fail(expect, sample, RULE_RAW_DATA
+					    "RAW: argument %u is %#llx; expected %#llx",
 					    i, entry.args[i], WORK_ARG(i));
 	if (!all_zero(data + sizeof(entry), size - sizeof(entry)))
-		sample_fail(expect, sample, "RAW: the padding is not zero");
+		sample_fail(expect, sample, RULE_RAW_PADDING "RAW: the padding is not zero");
 }
 
 void oracle_raw(struct expect *expect, const struct sample *sample)
 {
 	if ((sample->raw.size + 4) % 8)
-		sample_fail(expect, sample, "RAW size %u does not end on 8 bytes",
+		sample_fail(expect, sample, RULE_RAW_SIZE "RAW size %u does not end on 8 bytes",
 			    sample->raw.size);
 	else if (expect->source == SOURCE_SYSCALLS)
 		check_syscall_data(expect, sample);
 	else if (expect->source != SOURCE_COUNT &&
 		 (sample->raw.size != 4 || !all_zero(sample->raw.data, 4)))
-		sample_fail(expect, sample, "RAW of an event without raw data is not 4 bytes of 0");
+		sample_fail(expect, sample, RULE_RAW_DATA
+			    "RAW of an event without raw data; expected 4 bytes of 0");
 }

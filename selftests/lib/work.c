@@ -18,7 +18,7 @@ noinline void work_fault(void)
 	page = mmap(NULL, size, PROT_READ | PROT_WRITE,
 		    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (page == MAP_FAILED)
-		ktap_stop("mmap: %m");
+		ktap_stop(RULE_TEST_SETUP "mmap: %m");
 	__atomic_store_n(page, 1, __ATOMIC_RELAXED);
 }
 

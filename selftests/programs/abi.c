@@ -40,7 +40,8 @@ static void accepted(const void *arg)
 	if (error && known && known->needs[0])
 		ktap_skip("needs %s", known->needs);
 	if (error)
-		ktap_fail("perf_event_open() with PERF_SAMPLE_%s: %s",
+		ktap_fail(RULE_OPEN_ACCEPTED
+			  "perf_event_open() with PERF_SAMPLE_%s: %s; expected a file descriptor",
 			  type->name, strerror(-error));
 }
 
@@ -56,7 +57,8 @@ static void new_bit(const void *arg)
 	}
 	error = try_bits(type->bit);
 	if (error != -EINVAL)
-		ktap_fail("perf_event_open() with PERF_SAMPLE_%s on base: %s, not %s",
+		ktap_fail(RULE_OPEN_REFUSED
+			  "perf_event_open() with PERF_SAMPLE_%s on base: %s; expected %s",
 			  type->name, strerror(-error), strerror(EINVAL));
 }
 
@@ -67,7 +69,8 @@ static void unused_bits(const void *arg)
 		int error = try_bits(bit);
 
 		if (error != -EINVAL)
-			ktap_fail("perf_event_open() with the unused bit %#llx: %s, not %s",
+			ktap_fail(RULE_OPEN_REFUSED
+				  "perf_event_open() with the unused bit %#llx: %s; expected %s",
 				  bit, strerror(-error), strerror(EINVAL));
 	}
 }
@@ -86,7 +89,7 @@ static const struct scoped_type *check_type(const void *arg)
 static void expect_error(int fd, int error, const char *what)
 {
 	if (fd != -error)
-		ktap_fail("%s: %s, not %s", what, strerror(fd < 0 ? -fd : 0),
+		ktap_fail("%s: %s; expected %s", what, strerror(fd < 0 ? -fd : 0),
 			  strerror(error));
 	if (fd >= 0)
 		close(fd);
@@ -95,7 +98,8 @@ static void expect_error(int fd, int error, const char *what)
 static void expect_open(int fd, const char *what, unsigned int size)
 {
 	if (fd < 0)
-		ktap_fail("%s (%u bytes): %s", what, size, strerror(-fd));
+		ktap_fail(RULE_OPEN_ATTR_SIZE "%s (%u bytes): %s; expected a file descriptor",
+			  what, size, strerror(-fd));
 	else
 		close(fd);
 }
@@ -123,12 +127,13 @@ static void attr_size(const void *arg)
 		expect_open(attr_open_sized(&large, sizes[i]), "an older attr", sizes[i]);
 	}
 	large.attr.use_clockid = 1;
-	expect_open(attr_open_sized(&large, sizeof(large)), "a newer attr that asks for nothing new",
+	expect_open(attr_open_sized(&large, sizeof(large)), "a newer attr that asks for no more",
 		    sizeof(large));
 	large.more[0] = 1;
 	expect_error(attr_open_sized(&large, sizeof(large)), E2BIG,
-		     "a newer attr that asks for something new");
-	expect_error(attr_open_sized(&large, 63), E2BIG, "an attr of 63 bytes");
+		     RULE_OPEN_ATTR_SIZE "a larger attr that asks for more");
+	expect_error(attr_open_sized(&large, 63), E2BIG,
+		     RULE_OPEN_ATTR_SIZE "an attr of 63 bytes");
 }
 
 /* Reserved fields stay refused with the bit. */
@@ -139,13 +144,16 @@ static void reserved(const void *arg)
 
 	attr_init(&attr, SOURCE_CLOCK, type->bit);
 	attr.__reserved_1 = 1ULL << (reserved_bits() - 1);
-	expect_error(attr_open(&attr, 0, -1), EINVAL, "attr.__reserved_1");
+	expect_error(attr_open(&attr, 0, -1), EINVAL,
+		     RULE_OPEN_RESERVED "attr.__reserved_1");
 	attr_init(&attr, SOURCE_CLOCK, type->bit);
 	attr.__reserved_2 = 1;
-	expect_error(attr_open(&attr, 0, -1), EINVAL, "attr.__reserved_2");
+	expect_error(attr_open(&attr, 0, -1), EINVAL,
+		     RULE_OPEN_RESERVED "attr.__reserved_2");
 	attr_init(&attr, SOURCE_CLOCK, type->bit);
 	attr.read_format = 1ULL << 40;
-	expect_error(attr_open(&attr, 0, -1), EINVAL, "an unknown bit of attr.read_format");
+	expect_error(attr_open(&attr, 0, -1), EINVAL,
+		     RULE_OPEN_RESERVED "an unknown bit of attr.read_format");
 }
 
 /* Types that exclude each other are refused together. */
@@ -157,7 +165,7 @@ static void excluded(const void *arg)
 	for (__u64 bit = 1; known && bit; bit <<= 1)
 		if (known->excludes & bit)
 			expect_error(try_bits(type->bit | bit), EINVAL,
-				     "two types that exclude each other");
+				     RULE_OPEN_EXCLUSIVE "two types that exclude each other");
 }
 
 int main(int argc, char **argv)

@@ -38,7 +38,7 @@ static void open_case(const struct build_id_case *test,
 	attr->sample_id_all = test->sample_id_all;
 	error = event_open(&event, attr);
 	if (error)
-		ktap_stop("perf_event_open(): %s", strerror(-error));
+		ktap_stop(RULE_OPEN_ACCEPTED "perf_event_open(): %s", strerror(-error));
 }
 
 static void make_samples(struct expect *expect, enum source source)
@@ -65,11 +65,12 @@ static void in_place(const void *arg)
 	ktap_diag("%u samples, %u entries resolved, %u not", expect.samples,
 		  expect.resolved, expect.unresolved);
 	if (test->source != SOURCE_CLOCK && expect.samples < SAMPLES)
-		ktap_fail("%u samples, %u were made", expect.samples, SAMPLES);
+		ktap_fail(RULE_SAMPLES_COUNT "%u samples; expected %u", expect.samples, SAMPLES);
 	if (test->source == SOURCE_SYSCALLS && !(test->bits & CHAIN_BIT))
 		return;		/* a kernel address: nothing to resolve */
 	if (test->source != SOURCE_CLOCK && expect.resolved < SAMPLES)
-		ktap_fail("%u entries resolved in %u samples, whose own address alone can be",
+		ktap_fail(RULE_BUILD_ID_RESOLVED
+			  "%u entries resolved in %u samples; expected each own address at least",
 			  expect.resolved, expect.samples);
 }
 
@@ -88,7 +89,7 @@ static void cpu_wide(const void *arg)
 	attr_init(&attr, test->source, test->bits | PERF_SAMPLE_TID);
 	error = event_open_on(&event, &attr, -1, 0, -1, EVENT_PAGES);
 	if (error)
-		ktap_stop("perf_event_open(): %s", strerror(-error));
+		ktap_stop(RULE_OPEN_ACCEPTED "perf_event_open(): %s", strerror(-error));
 	make_samples(&expect, test->source);
 	while ((header = event_next(&event))) {
 		const char *problem = NULL;
@@ -106,7 +107,8 @@ static void cpu_wide(const void *arg)
 	ktap_diag("%u samples of this task, %u entries resolved, %u not", own,
 		  expect.resolved, expect.unresolved);
 	if (own < SAMPLES || expect.resolved < SAMPLES)
-		ktap_fail("%u entries resolved in %u samples of this task, %u were made",
+		ktap_fail(RULE_BUILD_ID_RESOLVED
+			  "%u entries resolved in %u samples of this task; expected %u of each",
 			  expect.resolved, own, SAMPLES);
 }
 
@@ -137,7 +139,7 @@ static void note_promise(__u64 cookie, __u64 address)
 		return;
 	}
 	if (promise_count == PROMISES_MAX)
-		ktap_stop("more cookies than this test can hold");
+		ktap_stop(RULE_TEST_SETUP "more cookies than this test can hold");
 	promise = &promises[promise_count++];
 	promise->cookie = cookie;
 	promise->address = address;
@@ -167,16 +169,6 @@ static void note_sample(const struct sample *sample)
 		note_chain(sample);
 }
 
-static void show_answer(const struct record *record, const char *problem)
-{
-	if (!ktap_fail("CALLCHAIN_DEFERRED: %s", problem))
-		return;
-	ktap_diag("  misc %#x size %u cookie %#llx nr %llu", record->header->misc,
-		  record->header->size, record->callchain_deferred.cookie,
-		  record->callchain_deferred.nr);
-	ktap_hexdump(record->header, record->header->size);
-}
-
 static void check_answer_entries(struct expect *expect,
 				 const struct record *record,
 				 const struct promise *promise)
@@ -186,19 +178,22 @@ static void check_answer_entries(struct expect *expect,
 	const char *problem;
 
 	if (!(record->header->misc & PERF_RECORD_MISC_MMAP_BUILD_ID)) {
-		show_answer(record, "entries without build IDs for an event that asks for them");
+		record_fail(record, RULE_DEFERRED_FORM
+			    "entries without build IDs for an event that asks for them");
 		return;
 	}
 	if (!nr)
-		show_answer(record, "no entry: the address where the task was is always known");
+		record_fail(record, RULE_DEFERRED_ENTRIES
+			    "no entry; expected the address where the task was");
 	if (!(event.attr.sample_type & CHAIN_BIT) && nr > 1)
-		show_answer(record, "more than one entry for an event without a callchain");
+		record_fail(record, RULE_DEFERRED_ENTRIES
+			    "more than one entry for an event without a callchain; expected 1");
 	for (__u64 i = 0; i < nr; i++) {
 		__u64 address = promise && !i ? promise->address : 0;
 
-		problem = check_build_id(expect, &entry[i], address);
+		problem = check_answer(expect, &entry[i], address);
 		if (problem)
-			show_answer(record, problem);
+			record_fail(record, "%s", problem);
 	}
 }
 
@@ -211,18 +206,19 @@ static void note_answer(struct expect *expect, const struct record *record)
 	answer_count++;
 	promise = find_promise(record->callchain_deferred.cookie);
 	if (!record->callchain_deferred.cookie)
-		show_answer(record, "the cookie is 0");
+		record_fail(record, RULE_DEFERRED_COOKIE "the cookie is 0");
 	else if (promise && promise->answered)
-		show_answer(record, "a second answer to one cookie");
+		record_fail(record, RULE_DEFERRED_ANSWER
+			    "a second answer to one cookie; expected 1");
 	if (promise)
 		promise->answered = true;
 	check_answer_entries(expect, record, promise);
 	if (record->has_id && (event.attr.sample_type & PERF_SAMPLE_TID) &&
 	    (record->id.tid.pid != expect->pid || record->id.tid.tid != expect->tid))
-		show_answer(record, "sample_id names another task");
+		record_fail(record, RULE_RECORD_SAMPLE_ID "sample_id names another task");
 	if (record->has_id && (event.attr.sample_type & PERF_SAMPLE_IDENTIFIER) &&
 	    record->id.identifier.id != event.id)
-		show_answer(record, "sample_id names another event");
+		record_fail(record, RULE_RECORD_SAMPLE_ID "sample_id names another event");
 }
 
 static void collect(struct expect *expect)
@@ -258,10 +254,12 @@ static void deferred(const void *arg)
 		  expect.unresolved);
 	/* The call that disables the event ends after it: its answer is lost. */
 	if (missing > 1)
-		ktap_fail("%u of %u cookies were never answered", missing,
+		ktap_fail(RULE_DEFERRED_ANSWER
+			  "%u of %u cookies were never answered; expected at most 1, that of the call which disables the event",
+			  missing,
 			  promise_count);
 	if (test->source != SOURCE_CLOCK && promise_count < SAMPLES)
-		ktap_fail("%u cookies in %u samples", promise_count,
+		ktap_fail(RULE_DEFERRED_COOKIE "%u cookies in %u samples", promise_count,
 			  expect.samples);
 }
 

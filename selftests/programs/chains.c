@@ -103,13 +103,15 @@ static void check_made_chain(struct expect *expect, const struct sample *sample)
 		return;		/* of another call */
 	seen++;
 	if (nr - user != expected_count) {
-		sample_fail(expect, sample, "the user part has %llu entries and not %u",
+		sample_fail(expect, sample, RULE_CHAIN_FRAMES
+			    "the user part has %llu entries; expected %u",
 			    nr - user, expected_count);
 		return;
 	}
 	for (unsigned int i = 0; i + 1 < expected_count; i++)
 		if (ips[i + 1] != chosen[i])
-			sample_fail(expect, sample, "entry %u of the user part is %#llx, the frame says %#llx",
+			sample_fail(expect, sample, RULE_CHAIN_FRAMES
+				    "entry %u of the user part is %#llx; expected %#llx, as the frame says",
 				    i + 1, ips[i + 1], chosen[i]);
 }
 
@@ -124,15 +126,16 @@ static void check_made_answer(struct expect *expect, const struct record *record
 	if (nr != expected_count)
 		return;		/* of another call */
 	if (!entry) {
-		ktap_fail("CALLCHAIN_DEFERRED without build IDs for an event that asks for them");
+		record_fail(record, RULE_DEFERRED_FORM
+			    "no build IDs for an event that asks for them");
 		return;
 	}
 	seen++;
 	for (unsigned int i = 0; i + 1 < expected_count; i++) {
 		problem = check_build_id(expect, &entry[i + 1], chosen[i]);
-		if (problem && ktap_fail("CALLCHAIN_DEFERRED entry %u, %#llx: %s",
-					 i + 1, chosen[i], problem))
-			ktap_hexdump(&entry[i + 1], sizeof(*entry));
+		if (problem)
+			record_fail(record, "entry %u, %#llx: %s", i + 1,
+				    chosen[i], problem);
 	}
 }
 
@@ -163,7 +166,7 @@ static void open_chain(const struct made_case *test, unsigned short max_stack,
 	}
 	error = event_open(&event, &attr);
 	if (error)
-		ktap_stop("perf_event_open(): %s", strerror(-error));
+		ktap_stop(RULE_OPEN_ACCEPTED "perf_event_open(): %s", strerror(-error));
 }
 
 static void make_chain(const struct made_case *test, const __u64 *address,
@@ -188,7 +191,7 @@ static void run_chain(const struct made_case *test, struct expect *expect)
 	expect_end(expect);
 	check_ring(expect, test->defer ? check_made_answer : NULL);
 	if (!seen && !ktap_failures())
-		ktap_fail("no chain with the %u entries of the made frames",
+		ktap_fail(RULE_CHAIN_FRAMES "no chain with the %u entries of the made frames",
 			  expected_count);
 }
 
@@ -254,7 +257,8 @@ static void depth(const void *arg)
 	run_chain(&test->made, &expect);
 	event_close(&event);
 	if (test->sysctl && !write_max_stack(PERF_MAX_STACK_DEPTH))
-		ktap_fail("%s is still held after the event was closed: %m", MAX_STACK);
+		ktap_fail(RULE_SYSCTL_MAX_STACK
+			  "%s is still held after the event was closed: %m", MAX_STACK);
 }
 
 /* Chains behind a large copy of the stack: cut to what fits, never too large. */
@@ -288,12 +292,14 @@ static void too_deep(const void *arg)
 	set_max_stack(&attr, PERF_MAX_STACK_DEPTH + 1);
 	fd = attr_open(&attr, 0, -1);
 	if (fd != -EOVERFLOW)
-		ktap_fail("attr.sample_max_stack above the sysctl: %s, not %s",
+		ktap_fail(RULE_CHAIN_LIMIT
+			  "attr.sample_max_stack above the sysctl: %s; expected %s",
 			  strerror(fd < 0 ? -fd : 0), strerror(EOVERFLOW));
 	set_max_stack(&attr, PERF_MAX_STACK_DEPTH);
 	fd = attr_open(&attr, 0, -1);
 	if (fd < 0)
-		ktap_fail("attr.sample_max_stack at the sysctl: %s",
+		ktap_fail(RULE_CHAIN_LIMIT
+			  "attr.sample_max_stack at the sysctl: %s; expected a file descriptor",
 			  strerror(-fd));
 }
 
@@ -310,12 +316,15 @@ static void sysctl_busy(const void *arg)
 	attr_init(&attr, SOURCE_FAULTS, *bits);
 	fd = attr_open(&attr, 0, -1);
 	if (fd < 0)
-		ktap_stop("perf_event_open(): %s", strerror(-fd));
+		ktap_stop(RULE_OPEN_ACCEPTED "perf_event_open(): %s", strerror(-fd));
 	if (write_max_stack(PERF_MAX_STACK_DEPTH + 10))
-		ktap_fail("%s was changed while an event with a callchain is open", MAX_STACK);
+		ktap_fail(RULE_SYSCTL_MAX_STACK
+			  "%s was changed while an event with a callchain is open; expected EBUSY",
+			  MAX_STACK);
 	close(fd);
 	if (!write_max_stack(PERF_MAX_STACK_DEPTH))
-		ktap_fail("%s is still held after the event was closed: %m", MAX_STACK);
+		ktap_fail(RULE_SYSCTL_MAX_STACK
+			  "%s is still held after the event was closed: %m", MAX_STACK);
 }
 
 static const struct made_case made_cases[] = {

@@ -55,7 +55,7 @@ static void note_promise(__u64 cookie, __u64 address)
 
 	if (!promise) {
 		if (promise_count == PROMISES_MAX)
-			ktap_stop("more cookies than this test can hold");
+			ktap_stop(RULE_TEST_SETUP "more cookies than this test can hold");
 		promise = &promises[promise_count++];
 		promise->cookie = cookie;
 		promise->address = 0;
@@ -89,16 +89,6 @@ static void note_sample(struct expect *expect, const struct sample *sample)
 	}
 }
 
-static void answer_fail(const struct record *record, const char *problem)
-{
-	if (!ktap_fail("CALLCHAIN_DEFERRED: %s", problem))
-		return;
-	ktap_diag("  misc %#x size %u cookie %#llx nr %llu", record->header->misc,
-		  record->header->size, record->callchain_deferred.cookie,
-		  record->callchain_deferred.nr);
-	ktap_hexdump(record->header, record->header->size);
-}
-
 /* The form that an event gets: build IDs only where it asks for no plain chain. */
 static bool wants_build_ids(const struct perf_event_attr *attr)
 {
@@ -115,13 +105,14 @@ static void check_entry(struct expect *expect, const struct record *record,
 	const char *problem;
 
 	if (entry) {
-		problem = check_build_id(expect, &entry[i], address);
+		problem = i ? check_build_id(expect, &entry[i], address) :
+			  check_answer(expect, &entry[i], address);
 		if (problem)
-			answer_fail(record, problem);
+			record_fail(record, "%s", problem);
 	} else if (address && record->callchain_deferred.ips[i] != address) {
-		answer_fail(record, "an entry is not the address that was on the stack");
-		ktap_diag("  entry %llu is %#llx, not %#llx", i,
-			  record->callchain_deferred.ips[i], address);
+		record_fail(record, RULE_DEFERRED_ENTRIES
+			    "entry %llu is %#llx; expected %#llx, the address that was on the stack",
+			    i, record->callchain_deferred.ips[i], address);
 	}
 }
 
@@ -147,33 +138,38 @@ static void on_answer(struct expect *expect, const struct record *record)
 		return;
 	promise = find_promise(record->callchain_deferred.cookie);
 	if (promise && promise->answers++)
-		answer_fail(record, "a second answer to one cookie");
+		record_fail(record, RULE_DEFERRED_ANSWER
+			    "a second answer to one cookie; expected 1");
 	if (build_ids != wants_build_ids(attr))
-		answer_fail(record, build_ids ?
-			    "build IDs for an event that did not ask for them" :
-			    "no build IDs for an event that asked for them");
+		record_fail(record, "%s", build_ids ?
+			    RULE_DEFERRED_FORM "build IDs for an event that did not ask for them" :
+			    RULE_DEFERRED_FORM "no build IDs for an event that asked for them");
 	if ((record->header->misc & PERF_RECORD_MISC_CPUMODE_MASK) !=
 	    PERF_RECORD_MISC_USER)
-		answer_fail(record, "the mode in misc is not user");
+		record_fail(record, RULE_HEADER_MISC
+			    "the mode in misc is not user; expected PERF_RECORD_MISC_USER");
 	if (!record->callchain_deferred.nr)
-		answer_fail(record, "no entry");
+		record_fail(record, RULE_DEFERRED_ENTRIES
+			    "no entry; expected the address where the task was");
 	else if (promise && promise->address)
 		check_entry(expect, record, 0, promise->address);
 	if ((attr->sample_type & IP_BIT) &&
 	    !(attr->sample_type & (CHAIN_BIT | PERF_SAMPLE_CALLCHAIN)) &&
 	    record->callchain_deferred.nr > 1)
-		answer_fail(record, "more than one entry for an event without a callchain");
+		record_fail(record, RULE_DEFERRED_ENTRIES
+			    "more than one entry for an event without a callchain; expected 1");
 	check_made_entries(expect, record);
 	if (record->has_id && (attr->sample_type & PERF_SAMPLE_TID) &&
 	    record->id.tid.tid != expect->tid)
-		answer_fail(record, "sample_id names another task");
+		record_fail(record, RULE_RECORD_SAMPLE_ID "sample_id names another task");
 	if (record->has_id && (attr->sample_type & PERF_SAMPLE_ID) &&
 	    record->id.id.id != expect->event->id)
-		answer_fail(record, "sample_id names another event");
+		record_fail(record, RULE_RECORD_SAMPLE_ID "sample_id names another event");
 	if (record->has_id && (attr->sample_type & PERF_SAMPLE_TIME) &&
 	    (record->id.time.time < expect->time_from ||
 	     record->id.time.time > expect->time_to))
-		answer_fail(record, "sample_id has a time before or after the test");
+		record_fail(record, RULE_RECORD_SAMPLE_ID
+			    "sample_id has a time before or after the test");
 }
 
 /* An event that makes no sample, but asks for the answers. */
@@ -190,7 +186,7 @@ static void open_consumer(struct event *event, __u64 bits, bool id_all,
 	attr.sample_id_all = id_all;
 	error = event_open_on(event, &attr, pid, cpu, -1, 32);
 	if (error)
-		ktap_stop("a consumer with sample_type %#llx: %s", bits,
+		ktap_stop(RULE_OPEN_ACCEPTED "a consumer with sample_type %#llx: %s", bits,
 			  strerror(-error));
 }
 
@@ -203,7 +199,7 @@ static void open_producer(enum source source, __u64 bits)
 	attr_defer(&attr, true, false);
 	error = event_open(&producer, &attr);
 	if (error)
-		ktap_stop("a producer with sample_type %#llx: %s", bits,
+		ktap_stop(RULE_OPEN_ACCEPTED "a producer with sample_type %#llx: %s", bits,
 			  strerror(-error));
 }
 
@@ -237,7 +233,7 @@ static void produce(struct expect *expect, struct event *events,
 	check_ring(expect, NULL);
 	expect->on_sample = NULL;
 	if (promise_count < CALLS)
-		ktap_fail("%u cookies in %u samples", promise_count,
+		ktap_fail(RULE_DEFERRED_COOKIE "%u cookies in %u samples", promise_count,
 			  expect->samples);
 }
 
@@ -256,7 +252,8 @@ static void check_consumer(struct expect *expect, struct event *event,
 	for (unsigned int i = 0; i < promise_count; i++)
 		missing += !promises[i].answers;
 	if (missing)
-		ktap_fail("%s: %u of %u cookies were not answered", name, missing,
+		ktap_fail(RULE_DEFERRED_ANSWER
+			  "%s: %u of %u cookies were not answered; expected all", name, missing,
 			  promise_count);
 	if (ktap_failures())
 		ktap_diag("consumer: %s, sample_type %#llx", name,
@@ -342,7 +339,8 @@ static void with_plain_chain(const void *arg)
 	expect_end(&expect);
 	check_ring(&expect, NULL);
 	if (expect.resolved < CALLS)
-		ktap_fail("%u of %u addresses are resolved in place, and the plain answers will not do it",
+		ktap_fail(RULE_BUILD_ID_RESOLVED
+			  "%u of %u addresses are resolved in place; expected all: the plain answers will not do it",
 			  expect.resolved, expect.samples);
 }
 
@@ -361,7 +359,9 @@ static void kernel_address(const void *arg)
 	expect_end(&expect);
 	check_ring(&expect, NULL);
 	if (expect.deferred || expect.samples < CALLS)
-		ktap_fail("%u samples, %u deferred", expect.samples, expect.deferred);
+		ktap_fail(RULE_DEFERRED_ASKED
+			  "%u samples, %u deferred; expected none deferred",
+			  expect.samples, expect.deferred);
 }
 
 static int watched;
@@ -392,7 +392,7 @@ static void own_answers(struct perf_event_attr *attr, void (*trigger)(void))
 	producer.tail = 0;
 	expect.on_sample = NULL;
 	if (promise_count < CALLS)
-		ktap_fail("%u cookies in %u samples", promise_count,
+		ktap_fail(RULE_DEFERRED_COOKIE "%u cookies in %u samples", promise_count,
 			  expect.samples);
 	check_consumer(&expect, &producer, "itself");
 }

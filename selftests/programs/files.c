@@ -67,8 +67,8 @@ static void on_answer(struct expect *expect, const struct record *record)
 	    !record->callchain_deferred.nr)
 		return;
 	problem = check_build_id(expect, entry, 0);
-	if (problem && ktap_fail("CALLCHAIN_DEFERRED: %s", problem))
-		ktap_hexdump(record->header, record->header->size);
+	if (problem)
+		record_fail(record, "%s", problem);
 	from_code_resolved += !!entry->size;
 }
 
@@ -82,7 +82,7 @@ static void open_faults(bool defer)
 	attr_defer(&attr, defer, defer);
 	error = event_open(&event, &attr);
 	if (error)
-		ktap_stop("perf_event_open(): %s", strerror(-error));
+		ktap_stop(RULE_OPEN_ACCEPTED "perf_event_open(): %s", strerror(-error));
 }
 
 /* Fault from the code, and check what the samples say. */
@@ -105,7 +105,7 @@ static void fault(void *code, struct expect *expect, bool must, bool defer)
 	ktap_diag("%u samples from the made code, %u resolved", from_code,
 		  from_code_resolved);
 	if (from_code != FAULTS)
-		ktap_fail("%u samples from the made code, %u were made",
+		ktap_fail(RULE_SAMPLES_COUNT "%u samples from the made code; expected %u",
 			  from_code, FAULTS);
 }
 
@@ -119,7 +119,8 @@ static void one_file(const struct file_case *test, bool defer)
 	elf_file_headers(&file);
 	fault(elf_file_code(&file, 1), &expect, true, defer);
 	if (!test->unresolved && from_code_resolved < FAULTS)
-		ktap_fail("%u of %u samples from the made code have a build ID",
+		ktap_fail(RULE_BUILD_ID_RESOLVED
+			  "%u of %u samples from the made code have a build ID; expected all",
 			  from_code_resolved, FAULTS);
 }
 
@@ -165,7 +166,7 @@ static void two_files(const void *arg)
 	attr_defer(&attr, *defer, *defer);
 	error = event_open(&event, &attr);
 	if (error)
-		ktap_stop("perf_event_open(): %s", strerror(-error));
+		ktap_stop(RULE_OPEN_ACCEPTED "perf_event_open(): %s", strerror(-error));
 	for (unsigned int i = 0; i < ARRAY_SIZE(file); i++) {
 		elf_file_make(&file[i]);
 		elf_file_headers(&file[i]);
@@ -180,7 +181,8 @@ static void two_files(const void *arg)
 	expect_end(&expect);
 	check_ring(&expect, *defer ? on_answer : NULL);
 	if (!*defer && expect.resolved < ARRAY_SIZE(address) * 2 / 3)
-		ktap_fail("%u entries resolved, %zu were in files with a build ID",
+		ktap_fail(RULE_BUILD_ID_RESOLVED
+			  "%u entries resolved; expected the %zu that are in files with a build ID",
 			  expect.resolved, ARRAY_SIZE(address) * 2 / 3);
 }
 
@@ -200,7 +202,8 @@ static void no_file(const void *arg)
 	memcpy(map, code, sizeof(code));
 	fault(map, &expect, true, false);
 	if (from_code_resolved)
-		ktap_fail("%u build IDs of anonymous memory", from_code_resolved);
+		ktap_fail(RULE_BUILD_ID_MAPPING
+			  "%u build IDs of anonymous memory; expected none", from_code_resolved);
 }
 
 /* A directory whose files need not be in memory, or a skip. */
@@ -287,12 +290,14 @@ static void cold(const void *arg)
 		  from_code_resolved);
 	/* A file system may take the code page away again: more are fine. */
 	if (from_code < FAULTS)
-		ktap_fail("%u samples from the made code, %u were made",
+		ktap_fail(RULE_SAMPLES_COUNT "%u samples from the made code; expected %u",
 			  from_code, FAULTS);
 	if (!*defer && from_code_resolved)
-		ktap_fail("resolved in place, though the headers were not in memory");
+		ktap_fail(RULE_BUILD_ID_LOCKED
+			  "resolved in place, though the headers were not in memory");
 	if (*defer && from_code_resolved < FAULTS)
-		ktap_fail("%u of %u are resolved, though the answer may wait for the pages",
+		ktap_fail(RULE_BUILD_ID_RESOLVED
+			  "%u of %u are resolved; expected all: the answer may wait for the pages",
 			  from_code_resolved, FAULTS);
 }
 

@@ -75,7 +75,7 @@ static void one(enum source source)
 #endif
 	error = event_open(&event, &attr);
 	if (error) {
-		ktap_fail("perf_event_open(): %s", strerror(-error));
+		ktap_fail(RULE_OPEN_ACCEPTED "perf_event_open(): %s", strerror(-error));
 	} else {
 		expect_begin(&expect, &event, source);
 		expect.must_resolve = true;
@@ -85,12 +85,13 @@ static void one(enum source source)
 		expect_end(&expect);
 		check_ring(&expect, NULL);
 		if (expect.samples < SAMPLES && !ktap_failures())
-			ktap_fail("%u samples, %u were made", expect.samples, SAMPLES);
+			ktap_fail(RULE_SAMPLES_COUNT
+				  "%u samples; expected %u", expect.samples, SAMPLES);
 		maps_free(&expect.maps);
 		event_close(&event);
 	}
 	if (ktap_failures())
-		ktap_stop("sample_type %#llx flags %#llx", bits, flags);
+		ktap_diag("with sample_type %#llx flags %#llx", bits, flags);
 }
 
 static void valid(const void *arg)
@@ -98,7 +99,7 @@ static void valid(const void *arg)
 	const enum source *source = arg;
 
 	state = *source;
-	for (unsigned int i = 0; i < TRIES; i++)
+	for (unsigned int i = 0; i < TRIES && !ktap_failures(); i++)
 		one(*source);
 }
 
@@ -117,7 +118,8 @@ static void invalid(const void *arg)
 		attr.sample_type = bits;
 		fd = attr_open(&attr, 0, -1);
 		if (fd != -EINVAL)
-			ktap_fail("perf_event_open() with sample_type %#llx: %s, not %s",
+			ktap_fail(RULE_OPEN_REFUSED
+				  "perf_event_open() with sample_type %#llx: %s; expected %s",
 				  bits, strerror(fd < 0 ? -fd : 0), strerror(EINVAL));
 		if (fd >= 0)
 			close(fd);

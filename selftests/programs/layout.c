@@ -66,7 +66,7 @@ static void layout(const void *arg)
 	if (error && needs(bits))
 		ktap_skip("needs %s", needs(bits));
 	if (error)
-		ktap_stop("perf_event_open() with sample_type %#llx: %s", bits,
+		ktap_stop(RULE_OPEN_ACCEPTED "perf_event_open() with sample_type %#llx: %s", bits,
 			  strerror(-error));
 	expect_begin(&expect, &event, test->source);
 	expect.must_resolve = test->source != SOURCE_CLOCK;
@@ -76,7 +76,7 @@ static void layout(const void *arg)
 	expect_end(&expect);
 	check_ring(&expect, NULL);
 	if (expect.samples < least && !ktap_failures())
-		ktap_fail("%u samples, at least %u were made", expect.samples,
+		ktap_fail(RULE_SAMPLES_COUNT "%u samples; expected at least %u", expect.samples,
 			  least);
 }
 
@@ -88,7 +88,7 @@ static void run(struct perf_event_attr *attr, enum source source)
 	int error = event_open(&event, attr);
 
 	if (error)
-		ktap_stop("perf_event_open() with sample_type %#llx: %s",
+		ktap_stop(RULE_OPEN_ACCEPTED "perf_event_open() with sample_type %#llx: %s",
 			  attr->sample_type, strerror(-error));
 	expect_begin(&expect, &event, source);
 	expect.must_resolve = source != SOURCE_CLOCK;
@@ -98,7 +98,7 @@ static void run(struct perf_event_attr *attr, enum source source)
 	expect_end(&expect);
 	check_ring(&expect, NULL);
 	if (expect.samples < least && !ktap_failures())
-		ktap_fail("%u samples, at least %u were made", expect.samples,
+		ktap_fail(RULE_SAMPLES_COUNT "%u samples; expected at least %u", expect.samples,
 			  least);
 	maps_free(&expect.maps);
 	event_close(&event);
@@ -119,8 +119,10 @@ static void read_formats(const void *arg)
 		attr_init(&attr, SOURCE_FAULTS, type->bit | PERF_SAMPLE_READ);
 		attr.read_format = format;
 		run(&attr, SOURCE_FAULTS);
-		if (ktap_failures())
-			ktap_stop("with attr.read_format %#llx", format);
+		if (ktap_failures()) {
+			ktap_diag("with attr.read_format %#llx", format);
+			return;
+		}
 	}
 }
 
@@ -132,21 +134,24 @@ static void on_group_sample(struct expect *expect, const struct sample *sample)
 	unsigned int words = 1 + !!(format & PERF_FORMAT_ID) + !!(format & PERF_FORMAT_LOST);
 
 	if (sample->read.nr != SIBLINGS + 1) {
-		sample_fail(expect, sample, "READ nr %llu of a group of %u",
+		sample_fail(expect, sample, RULE_SAMPLE_READ "READ nr %llu of a group; expected %u",
 			    sample->read.nr, SIBLINGS + 1);
 		return;
 	}
 	/* The leader comes first, and counts one fault a sample. */
 	if (sample->read.values[0] != expect->last_value + 1)
-		sample_fail(expect, sample, "READ value %llu of the leader, the sample before had %llu",
+		sample_fail(expect, sample, RULE_SAMPLE_READ
+			    "READ value %llu of the leader; expected 1 more than %llu, as in the sample before",
 			    sample->read.values[0], expect->last_value);
 	expect->last_value = sample->read.values[0];
 	if ((format & PERF_FORMAT_ID) && sample->read.values[1] != expect->event->id)
-		sample_fail(expect, sample, "READ id %llu of the leader, PERF_EVENT_IOC_ID says %llu",
+		sample_fail(expect, sample, RULE_SAMPLE_READ
+			    "READ id %llu of the leader; expected %llu",
 			    sample->read.values[1], expect->event->id);
 	for (unsigned int i = 0; (format & PERF_FORMAT_LOST) && i <= SIBLINGS; i++)
 		if (sample->read.values[i * words + words - 1])
-			sample_fail(expect, sample, "READ lost %llu of member %u, nothing was lost",
+			sample_fail(expect, sample, RULE_SAMPLE_READ
+				    "READ lost %llu of member %u; expected 0",
 				    sample->read.values[i * words + words - 1], i);
 }
 
@@ -163,7 +168,8 @@ static void check_group(void)
 	expect_end(&expect);
 	check_ring(&expect, NULL);
 	if (expect.samples < SAMPLES && !ktap_failures())
-		ktap_fail("%u samples, at least %u were made", expect.samples, SAMPLES);
+		ktap_fail(RULE_SAMPLES_COUNT
+			  "%u samples; expected at least %u", expect.samples, SAMPLES);
 	maps_free(&expect.maps);
 }
 
@@ -185,7 +191,7 @@ static void group(const void *arg)
 		attr_init(&attr, SOURCE_FAULTS, type->bit | PERF_SAMPLE_READ);
 		attr.read_format = format;
 		if (event_open(&event, &attr))
-			ktap_stop("perf_event_open() of a leader: %m");
+			ktap_stop(RULE_OPEN_ACCEPTED "perf_event_open() of a leader: %m");
 		attr_init(&other, SOURCE_CLOCK, 0);
 		other.sample_period = 0;
 		other.disabled = 0;
@@ -193,15 +199,17 @@ static void group(const void *arg)
 		for (unsigned int i = 0; i < SIBLINGS; i++) {
 			sibling[i] = attr_open_in(&other, event.fd);
 			if (sibling[i] < 0)
-				ktap_stop("perf_event_open() of a sibling: %s",
+				ktap_stop(RULE_OPEN_ACCEPTED "perf_event_open() of a sibling: %s",
 					  strerror(-sibling[i]));
 		}
 		check_group();
 		for (unsigned int i = 0; i < SIBLINGS; i++)
 			close(sibling[i]);
 		event_close(&event);
-		if (ktap_failures())
-			ktap_stop("with attr.read_format %#llx", format);
+		if (ktap_failures()) {
+			ktap_diag("with attr.read_format %#llx", format);
+			return;
+		}
 	}
 }
 
@@ -220,8 +228,10 @@ static void sizes(const void *arg)
 		attr_init(&attr, SOURCE_SYSCALLS, type->bit | PERF_SAMPLE_STACK_USER);
 		attr.sample_stack_user = stacks[i];
 		run(&attr, SOURCE_SYSCALLS);
-		if (ktap_failures())
-			ktap_stop("with attr.sample_stack_user %u", stacks[i]);
+		if (ktap_failures()) {
+			ktap_diag("with attr.sample_stack_user %u", stacks[i]);
+			return;
+		}
 	}
 	for (unsigned int i = 0; i < ARRAY_SIZE(masks); i++) {
 		attr_init(&attr, SOURCE_FAULTS, type->bit | PERF_SAMPLE_REGS_INTR |
@@ -229,8 +239,10 @@ static void sizes(const void *arg)
 		attr.sample_regs_user = masks[i];
 		attr.sample_regs_intr = REGS_MASK;
 		run(&attr, SOURCE_FAULTS);
-		if (ktap_failures())
-			ktap_stop("with attr.sample_regs_user %#llx", masks[i]);
+		if (ktap_failures()) {
+			ktap_diag("with attr.sample_regs_user %#llx", masks[i]);
+			return;
+		}
 	}
 }
 

@@ -84,7 +84,8 @@ static void no_kernel_address(const struct perf_event_header *header)
 	for (unsigned int i = 1; i < header->size / 8; i++) {
 		if (word[i] < 0xffff800000000000ULL || word[i] >= PERF_CONTEXT_MAX)
 			continue;
-		if (ktap_fail("the kernel address %#llx at byte %u of a record for an unprivileged user",
+		if (ktap_fail(RULE_PERMISSION_ADDRESS
+			      "the kernel address %#llx at byte %u of a record for an unprivileged user",
 			      word[i], i * 8))
 			ktap_hexdump(header, header->size);
 		return;
@@ -135,12 +136,13 @@ static void permission(const void *arg)
 	error = event_open_on(&event, &attr, 0, -1, -1, 8);
 	if (refused_at(test, &attr)) {
 		if (error != -EACCES && error != -EPERM)
-			ktap_fail("perf_event_open() at level %d: %s, not %s", test->level,
+			ktap_fail(RULE_OPEN_PERMISSION
+				  "perf_event_open() at level %d: %s; expected %s", test->level,
 				  strerror(-error), strerror(EACCES));
 		return;
 	}
 	if (error)
-		ktap_stop("perf_event_open() at level %d: %s", test->level,
+		ktap_stop(RULE_OPEN_ACCEPTED "perf_event_open() at level %d: %s", test->level,
 			  strerror(-error));
 	event_enable(&event);
 	work(test->source, SAMPLES);
@@ -151,7 +153,7 @@ static void permission(const void *arg)
 			no_kernel_address(header);
 	}
 	if (!samples)
-		ktap_fail("no samples");
+		ktap_fail(RULE_SAMPLES_COUNT "no samples");
 }
 
 static void restore(const void *arg)

@@ -54,8 +54,8 @@ static void count_answers(struct expect *expect, const struct record *record)
 		return;
 	answers++;
 	problem = check_build_id(expect, entry, 0);
-	if (problem && ktap_fail("CALLCHAIN_DEFERRED: %s", problem))
-		ktap_hexdump(record->header, record->header->size);
+	if (problem)
+		record_fail(record, "%s", problem);
 }
 
 /* Sampled with the lock held for writing: in place, nothing can be resolved. */
@@ -76,7 +76,7 @@ static void locked(const void *arg)
 	attr_defer(&attr, *defer, *defer);
 	error = event_open(&event, &attr);
 	if (error)
-		ktap_stop("perf_event_open(): %s", strerror(-error));
+		ktap_stop(RULE_OPEN_ACCEPTED "perf_event_open(): %s", strerror(-error));
 	if (ioctl(event.fd, PERF_EVENT_IOC_SET_FILTER, "write == 1 && success == 1"))
 		ktap_skip("PERF_EVENT_IOC_SET_FILTER: %m");
 	page = mmap(NULL, 4096, PROT_READ | PROT_WRITE,
@@ -93,12 +93,16 @@ static void locked(const void *arg)
 	ktap_diag("%u samples, %u entries resolved in place, %u answers",
 		  expect.samples, resolved, answers);
 	if (expect.samples < CALLS)
-		ktap_fail("%u samples, %u calls take the lock", expect.samples, CALLS);
+		ktap_fail(RULE_SAMPLES_COUNT
+			  "%u samples; expected %u, one of each call that takes the lock",
+			  expect.samples, CALLS);
 	if (!*defer && resolved)
-		ktap_fail("%u entries resolved under a lock that is held for writing",
+		ktap_fail(RULE_BUILD_ID_LOCKED
+			  "%u entries resolved under a lock that is held for writing; expected none",
 			  resolved);
 	if (*defer && answers < CALLS)
-		ktap_fail("%u answers to %u samples", answers, expect.samples);
+		ktap_fail(RULE_DEFERRED_ANSWER
+			  "%u answers; expected %u, one for each sample", answers, expect.samples);
 }
 
 static struct elf_file files[2];
@@ -145,8 +149,9 @@ static void check_changing(const struct build_id_offset *bid, const void *record
 	resolved++;
 	of[which]++;
 	if (bid->offset != (2 + which) * 4096ULL + SPOT &&
-	    ktap_fail("file %u is mapped with its page %u there, and the offset is %#llx",
-		      which, which, bid->offset))
+	    ktap_fail(RULE_BUILD_ID_OFFSET
+		      "offset %#llx in file %u; expected %#llx, which is mapped there",
+		      bid->offset, which, (2 + which) * 4096ULL + SPOT))
 		ktap_hexdump(record, size);
 }
 
@@ -217,7 +222,7 @@ static void changing_mapping(const void *arg)
 	attr_defer(&attr, *defer, *defer);
 	error = event_open(&event, &attr);
 	if (error)
-		ktap_stop("perf_event_open(): %s", strerror(-error));
+		ktap_stop(RULE_OPEN_ACCEPTED "perf_event_open(): %s", strerror(-error));
 	if (pthread_create(&thread, NULL, change, NULL))
 		ktap_skip("pthread_create() failed");
 	while (__atomic_load_n(&changes, __ATOMIC_RELAXED) < 100)
@@ -234,7 +239,7 @@ static void changing_mapping(const void *arg)
 	ktap_diag("%u of %u entries resolved, %u to the first file and %u to the second, in %u changes",
 		  resolved, ROUNDS * 16, of[0], of[1], changes);
 	if (!resolved)
-		ktap_fail("not one of %u entries was resolved", ROUNDS * 16);
+		ktap_fail(RULE_BUILD_ID_RESOLVED "not one of %u entries was resolved", ROUNDS * 16);
 }
 
 static const bool ways[] = { false, true };

@@ -23,7 +23,7 @@ static void open_syscalls(__u64 bits)
 	attr_init(&attr, SOURCE_SYSCALLS, bits);
 	error = event_open(&event, &attr);
 	if (error)
-		ktap_stop("perf_event_open(): %s", strerror(-error));
+		ktap_stop(RULE_OPEN_ACCEPTED "perf_event_open(): %s", strerror(-error));
 }
 
 static void run(unsigned int least, unsigned int most)
@@ -37,7 +37,7 @@ static void run(unsigned int least, unsigned int most)
 	expect_end(&expect);
 	check_ring(&expect, NULL);
 	if (expect.samples < least || expect.samples > most)
-		ktap_fail("%u samples, from %u to %u were made", expect.samples,
+		ktap_fail(RULE_SAMPLES_COUNT "%u samples; expected from %u to %u", expect.samples,
 			  least, most);
 }
 
@@ -57,7 +57,7 @@ static void filtered(const void *arg)
 	open_syscalls(PERF_SAMPLE_RAW | PERF_SAMPLE_TID);
 	snprintf(filter, sizeof(filter), "id == %d", SYS_getppid);
 	if (ioctl(event.fd, PERF_EVENT_IOC_SET_FILTER, filter))
-		ktap_stop("PERF_EVENT_IOC_SET_FILTER: %m");
+		ktap_stop(RULE_TEST_SETUP "PERF_EVENT_IOC_SET_FILTER: %m");
 	run(CALLS, CALLS);
 }
 
@@ -66,7 +66,7 @@ static void filtered_away(const void *arg)
 	(void)arg;
 	open_syscalls(PERF_SAMPLE_RAW);
 	if (ioctl(event.fd, PERF_EVENT_IOC_SET_FILTER, "id < 0"))
-		ktap_stop("PERF_EVENT_IOC_SET_FILTER: %m");
+		ktap_stop(RULE_TEST_SETUP "PERF_EVENT_IOC_SET_FILTER: %m");
 	run(0, 0);
 }
 

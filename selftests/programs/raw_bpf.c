@@ -134,7 +134,7 @@ static int load_output(unsigned int size, __u64 flags)
 	bpf_emit(&program, BPF_RETURN());
 	fd = bpf_load(BPF_PROG_TYPE_TRACEPOINT, &program);
 	if (fd < 0)
-		ktap_stop("BPF_PROG_LOAD for %u bytes: %s", size, strerror(-fd));
+		ktap_stop(RULE_TEST_SETUP "BPF_PROG_LOAD for %u bytes: %s", size, strerror(-fd));
 	return fd;
 }
 
@@ -149,9 +149,10 @@ static __s64 output_to(unsigned int size, __u64 flags)
 	attr.sample_period = 0;
 	error = event_open_on(&trigger, &attr, 0, -1, -1, 1);
 	if (error)
-		ktap_stop("perf_event_open() for the trigger: %s", strerror(-error));
+		ktap_stop(RULE_OPEN_ACCEPTED
+			  "perf_event_open() for the trigger: %s", strerror(-error));
 	if (ioctl(trigger.fd, PERF_EVENT_IOC_SET_BPF, program))
-		ktap_stop("PERF_EVENT_IOC_SET_BPF: %m");
+		ktap_stop(RULE_TEST_SETUP "PERF_EVENT_IOC_SET_BPF: %m");
 	event_enable(&trigger);
 	work_syscall();
 	event_disable(&trigger);
@@ -186,9 +187,9 @@ static __s64 output_packet(unsigned int meta, unsigned int length,
 		ktap_skip("AF_UNIX: %m");
 	setsockopt(ends[0], SOL_SOCKET, SO_SNDBUFFORCE, &room, sizeof(room));
 	if (setsockopt(ends[1], SOL_SOCKET, SO_ATTACH_BPF, &fd, sizeof(fd)))
-		ktap_stop("SO_ATTACH_BPF: %m");
+		ktap_stop(RULE_TEST_SETUP "SO_ATTACH_BPF: %m");
 	if (send(ends[0], packet, size, MSG_DONTWAIT) != (ssize_t)size)
-		ktap_stop("a datagram of %u bytes: %m", size);
+		ktap_stop(RULE_TEST_SETUP "a datagram of %u bytes: %m", size);
 	recv(ends[1], packet, sizeof(packet), MSG_DONTWAIT);
 	close(fd);
 	return take_result();
@@ -203,20 +204,21 @@ static void check_output(unsigned int meta, unsigned int length, __s64 result)
 	const char *problem;
 
 	if (result) {
-		ktap_fail("the helper says %lld for %u bytes", result, size);
+		ktap_fail(RULE_RAW_OUTPUT
+			  "the helper says %lld for %u bytes; expected 0", result, size);
 		return;
 	}
 	if (!header) {
-		ktap_fail("no record for %u bytes", size);
+		ktap_fail(RULE_RAW_OUTPUT "no record for %u bytes", size);
 		return;
 	}
 	problem = decode_sample(&event.attr, header, &sample);
 	if (!problem && sample.raw.size != whole)
-		problem = "RAW size is not that of the data, filled up to 8 bytes";
+		problem = RULE_RAW_SIZE "RAW size is not that of the data, filled up to 8 bytes";
 	if (!problem && memcmp(sample.raw.data, value, meta))
-		problem = "RAW: the data differs from what the program wrote";
+		problem = RULE_RAW_DATA "RAW: the data differs from what the program wrote";
 	if (!problem && memcmp(sample.raw.data + meta, packet, length))
-		problem = "RAW: the data differs from the packet";
+		problem = RULE_RAW_DATA "RAW: the data differs from the packet";
 	if (problem && ktap_fail("%u bytes and %u of a packet: %s", meta, length,
 				 problem)) {
 		ktap_diag("  header.size %u, RAW size %u, not %u", header->size,
@@ -224,7 +226,7 @@ static void check_output(unsigned int meta, unsigned int length, __s64 result)
 		ktap_hexdump(header, header->size < 256 ? header->size : 256);
 	}
 	if (event_next(&event))
-		ktap_fail("a second record for one output of %u bytes", size);
+		ktap_fail(RULE_RAW_OUTPUT "a second record for one output of %u bytes", size);
 }
 
 /* Programs of old trees cannot pass a size of 0. */
@@ -296,7 +298,8 @@ static void too_large(const void *arg)
 		if (result < 0 && !head)
 			continue;
 		header = head ? event_next(&event) : NULL;
-		ktap_fail("%u bytes: the helper says %lld, the ring has %llu bytes more, and header.size is %u",
+		ktap_fail(RULE_RAW_OUTPUT
+			  "%u bytes: the helper says %lld, the ring has %llu bytes more, and header.size is %u",
 			  sizes[i], result, head, header ? header->size : 0);
 		event.tail = event.page->data_head;
 		event.page->data_tail = event.tail;
@@ -335,7 +338,9 @@ static void packet_short(const void *arg)
 	start(PERF_SAMPLE_RAW);
 	result = output_packet(8, 65, 64);
 	if (result >= 0 || event_next(&event))
-		ktap_fail("65 bytes of a packet of 64: the helper says %lld", result);
+		ktap_fail(RULE_RAW_OUTPUT
+			  "65 bytes of a packet of 64: the helper says %lld; expected an error and no record",
+			  result);
 }
 
 struct refusal {
@@ -362,16 +367,17 @@ static void refusals(const void *arg)
 	attr_init(&attr, SOURCE_CLOCK, PERF_SAMPLE_RAW);
 	other = attr_open(&attr, -1, 0);
 	if (other < 0)
-		ktap_stop("perf_event_open(): %s", strerror(-other));
+		ktap_stop(RULE_OPEN_ACCEPTED "perf_event_open(): %s", strerror(-other));
 	bpf_map_set(output_map, 1, &other);
 	for (unsigned int i = 0; i < ARRAY_SIZE(list); i++) {
 		__s64 result = output_to(16, list[i].flags);
 
 		if (result != -list[i].error)
-			ktap_fail("%s: the helper says %lld, not %d", list[i].what,
+			ktap_fail(RULE_RAW_OUTPUT
+				  "%s: the helper says %lld; expected %d", list[i].what,
 				  result, -list[i].error);
 		if (event_next(&event))
-			ktap_fail("%s: and yet there is a record", list[i].what);
+			ktap_fail(RULE_RAW_OUTPUT "%s: and yet there is a record", list[i].what);
 	}
 	/* The index of this CPU, in one word. */
 	check_output(16, 0, output_to(16, 0xffffffff));

@@ -30,32 +30,26 @@ static pid_t child;
 static __u64 mapped, mapped_size;
 static struct mapping made;
 
-static void fail(const struct record *record, const char *problem)
-{
-	if (!ktap_fail("%s: %s", record_name(record->header->type), problem))
-		return;
-	ktap_hexdump(record->header, record->header->size);
-}
-
 static void check_id(struct expect *expect, const struct record *record)
 {
 	const struct sample_id *id = &record->id;
 	__u64 bits = expect->event->attr.sample_type;
 
 	if ((bits & PERF_SAMPLE_ID) && id->id.id != expect->event->id)
-		fail(record, "sample_id has another ID");
+		record_fail(record, RULE_RECORD_SAMPLE_ID "sample_id has another ID");
 	if ((bits & PERF_SAMPLE_IDENTIFIER) && id->identifier.id != expect->event->id)
-		fail(record, "sample_id has another IDENTIFIER");
+		record_fail(record, RULE_RECORD_SAMPLE_ID "sample_id has another IDENTIFIER");
 	if ((bits & PERF_SAMPLE_STREAM_ID) && id->stream_id.stream_id != expect->event->id)
-		fail(record, "sample_id has another STREAM_ID");
+		record_fail(record, RULE_RECORD_SAMPLE_ID "sample_id has another STREAM_ID");
 	if ((bits & PERF_SAMPLE_CPU) && (id->cpu.cpu || id->cpu.res))
-		fail(record, "sample_id has another CPU than 0");
+		record_fail(record, RULE_RECORD_SAMPLE_ID "sample_id has another CPU than 0");
 	if ((bits & PERF_SAMPLE_TIME) && (id->time.time < expect->time_from ||
 					  id->time.time > expect->time_to))
-		fail(record, "sample_id has a time before or after the test");
+		record_fail(record, RULE_RECORD_SAMPLE_ID
+			    "sample_id has a time before or after the test");
 	if ((bits & PERF_SAMPLE_TID) && id->tid.pid != expect->pid &&
 	    id->tid.pid != (__u32)child)
-		fail(record, "sample_id has another task");
+		record_fail(record, RULE_RECORD_SAMPLE_ID "sample_id has another task");
 }
 
 static void check_mmap2(struct expect *expect, const struct record *record)
@@ -64,21 +58,23 @@ static void check_mmap2(struct expect *expect, const struct record *record)
 		return;
 	seen[63]++;
 	if (record->mmap2.pid != expect->pid || record->mmap2.tid != expect->tid)
-		fail(record, "another task");
+		record_fail(record, RULE_RECORD_CONTENT "another task");
 	if (record->mmap2.len != mapped_size || record->mmap2.pgoff != made.offset)
-		fail(record, "another length or offset than /proc/self/maps has");
+		record_fail(record, RULE_RECORD_CONTENT
+			    "another length or offset than /proc/self/maps has");
 	if (strncmp(record->mmap2.filename, "/memfd:made", 11))
-		fail(record, "another file name");
+		record_fail(record, RULE_RECORD_CONTENT "another file name");
 	if (!(record->header->misc & PERF_RECORD_MISC_MMAP_BUILD_ID)) {
 		if (record->mmap2.ino != made.inode)
-			fail(record, "another inode than /proc/self/maps has");
+			record_fail(record, RULE_RECORD_CONTENT
+				    "another inode than /proc/self/maps has");
 		return;
 	}
 	if (record->mmap2.build_id_size != made.id_size ||
 	    memcmp(record->mmap2.build_id, made.id, made.id_size))
-		fail(record, "another build ID than the file has");
+		record_fail(record, RULE_RECORD_CONTENT "another build ID than the file has");
 	if (record->mmap2.reserved_1 || record->mmap2.reserved_2)
-		fail(record, "a reserved field is not zero");
+		record_fail(record, RULE_RECORD_CONTENT "a reserved field is not zero");
 }
 
 static void on_record(struct expect *expect, const struct record *record)
@@ -93,10 +89,10 @@ static void on_record(struct expect *expect, const struct record *record)
 		check_mmap2(expect, record);
 	if (type == PERF_RECORD_COMM && (strcmp(record->comm.comm, NAME) ||
 					 record->comm.tid != expect->tid))
-		fail(record, "another name or task");
+		record_fail(record, RULE_RECORD_CONTENT "another name or task");
 	if (type == PERF_RECORD_FORK && (record->fork.pid != (__u32)child ||
 					 record->fork.ppid != expect->pid))
-		fail(record, "another child or parent");
+		record_fail(record, RULE_RECORD_CONTENT "another child or parent");
 }
 
 /* Do what the records are about. */
@@ -154,7 +150,7 @@ static void records(const void *arg)
 #endif
 	error = event_open(&event, &attr);
 	if (error)
-		ktap_stop("perf_event_open(): %s", strerror(-error));
+		ktap_stop(RULE_OPEN_ACCEPTED "perf_event_open(): %s", strerror(-error));
 	expect_begin(&expect, &event, SOURCE_COUNT);
 	event_enable(&event);
 	act();
@@ -162,13 +158,15 @@ static void records(const void *arg)
 	expect_end(&expect);
 	check_ring(&expect, on_record);
 	if (!seen[63])
-		ktap_fail("no MMAP2 of the mapping that was made");
+		ktap_fail(RULE_RECORD_CONTENT "no MMAP2 of the mapping that was made");
 	if (seen[PERF_RECORD_COMM] != 1)
-		ktap_fail("%u COMM, the task was named once", seen[PERF_RECORD_COMM]);
+		ktap_fail(RULE_RECORD_CONTENT
+			  "%u COMM; expected 1: the task was named once", seen[PERF_RECORD_COMM]);
 	if (seen[PERF_RECORD_FORK] != 1)
-		ktap_fail("%u FORK, the task forked once", seen[PERF_RECORD_FORK]);
+		ktap_fail(RULE_RECORD_CONTENT
+			  "%u FORK; expected 1: the task forked once", seen[PERF_RECORD_FORK]);
 	if (!seen[PERF_RECORD_SWITCH])
-		ktap_fail("no SWITCH, the task slept");
+		ktap_fail(RULE_RECORD_CONTENT "no SWITCH, the task slept");
 }
 
 int main(int argc, char **argv)

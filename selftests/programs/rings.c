@@ -39,7 +39,7 @@ static void note_lost(struct expect *expect, const struct record *record)
 		return;
 	lost += record->lost.lost;
 	if (record->lost.id != event.id)
-		ktap_fail("LOST of event %llu, the ring is of %llu",
+		ktap_fail(RULE_LOST_COUNT "LOST of event %llu; expected %llu",
 			  record->lost.id, event.id);
 }
 
@@ -54,7 +54,7 @@ static void full(const void *arg)
 	init(&attr, arg);
 	error = event_open_on(&event, &attr, 0, -1, -1, 2);
 	if (error)
-		ktap_stop("perf_event_open(): %s", strerror(-error));
+		ktap_stop(RULE_OPEN_ACCEPTED "perf_event_open(): %s", strerror(-error));
 	expect_begin(&expect, &event, SOURCE_FAULTS);
 	expect.must_resolve = true;
 	expect.gaps = true;
@@ -71,12 +71,14 @@ static void full(const void *arg)
 	expect_end(&expect);
 	check_ring(&expect, note_lost);
 	if (read(event.fd, count, sizeof(count)) < 8)
-		ktap_stop("read: %m");
+		ktap_stop(RULE_TEST_SETUP "read: %m");
 	ktap_diag("%u samples, %llu lost, %llu faults", expect.samples, lost, count[0]);
 	if (!lost)
-		ktap_fail("nothing was lost of %u samples in a ring of two pages", FAULTS);
+		ktap_fail(RULE_LOST_COUNT
+			  "nothing was lost of %u samples in a ring of two pages", FAULTS);
 	if (expect.samples + lost != count[0])
-		ktap_fail("%u samples and %llu lost are not the %llu faults that were counted",
+		ktap_fail(RULE_LOST_COUNT
+			  "%u samples and %llu lost; expected %llu together, as many faults were counted",
 			  expect.samples, lost, count[0]);
 }
 
@@ -96,10 +98,10 @@ static void backward(const void *arg)
 	event.attr = attr;
 	event.fd = attr_open(&attr, 0, -1);
 	if (event.fd < 0)
-		ktap_stop("perf_event_open(): %s", strerror(-event.fd));
+		ktap_stop(RULE_OPEN_ACCEPTED "perf_event_open(): %s", strerror(-event.fd));
 	map = mmap(NULL, page + size, PROT_READ, MAP_SHARED, event.fd, 0);
 	if (map == MAP_FAILED || ioctl(event.fd, PERF_EVENT_IOC_ID, &event.id))
-		ktap_stop("mmap of a ring that overwrites: %m");
+		ktap_stop(RULE_TEST_SETUP "mmap of a ring that overwrites: %m");
 	expect_begin(&expect, &event, SOURCE_FAULTS);
 	expect.must_resolve = true;
 	expect.gaps = true;
@@ -117,7 +119,8 @@ static void backward(const void *arg)
 		if (!header->size || at + header->size > size)
 			break;		/* the oldest one, half overwritten */
 		problem = header->type == PERF_RECORD_SAMPLE ?
-			  decode_sample(&attr, header, &sample) : "no sample";
+			  decode_sample(&attr, header, &sample) :
+			  RULE_HEADER_TYPE "no sample";
 		if (problem) {
 			ktap_fail("at %llu: %s", at, problem);
 			break;
@@ -127,7 +130,8 @@ static void backward(const void *arg)
 	}
 	ktap_diag("%u samples in %zu bytes", expect.samples, size);
 	if (at + 1024 < size)
-		ktap_fail("records end %llu bytes into a full ring of %zu", at, size);
+		ktap_fail(RULE_RING_OVERWRITE
+			  "records end %llu bytes into a full ring of %zu", at, size);
 }
 
 /* A reader that waits is woken when the watermark is reached. */
@@ -142,13 +146,14 @@ static void watermark(const void *arg)
 	attr.wakeup_watermark = 4096;
 	error = event_open(&event, &attr);
 	if (error)
-		ktap_stop("perf_event_open(): %s", strerror(-error));
+		ktap_stop(RULE_OPEN_ACCEPTED "perf_event_open(): %s", strerror(-error));
 	poller.fd = event.fd;
 	event_enable(&event);
 	work(SOURCE_FAULTS, FAULTS);
 	event_disable(&event);
 	if (poll(&poller, 1, 2000) != 1 || !(poller.revents & POLLIN))
-		ktap_fail("%llu bytes are in the ring, and poll() waits for 4096",
+		ktap_fail(RULE_RING_WATERMARK
+			  "%llu bytes are in the ring, and poll() waits; expected that it waits for 4096",
 			  event.page->data_head);
 }
 

@@ -56,7 +56,7 @@ static void open_ask(struct event *event, const struct ask *ask,
 	attr_defer(&attr, ask->defer, false);
 	error = event_open(event, &attr);
 	if (error)
-		ktap_stop("perf_event_open() for %s: %s", ask->name,
+		ktap_stop(RULE_OPEN_ACCEPTED "perf_event_open() for %s: %s", ask->name,
 			  strerror(-error));
 }
 
@@ -85,7 +85,8 @@ static void pair(const struct ask *first, const struct ask *second,
 		expect.samples = 0;
 		check_ring(&expect, NULL);
 		if (expect.samples < least && ktap_failures() == failed)
-			ktap_fail("%u samples, %u were made", expect.samples, least);
+			ktap_fail(RULE_SAMPLES_COUNT
+				  "%u samples; expected %u", expect.samples, least);
 		if (ktap_failures() > failed)
 			ktap_diag("%s opened first, %s second: in the one for %s",
 				  first->name, second->name, ask[i]->name);

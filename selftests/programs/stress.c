@@ -45,7 +45,7 @@ static void open_or_stop(struct event *event, struct perf_event_attr *attr,
 	int error = event_open_on(event, attr, pid, cpu, -1, EVENT_PAGES);
 
 	if (error)
-		ktap_stop("perf_event_open(): %s", strerror(-error));
+		ktap_stop(RULE_OPEN_ACCEPTED "perf_event_open(): %s", strerror(-error));
 }
 
 /* A clock that fires while the page fault's sample is being written. */
@@ -125,7 +125,7 @@ static void whole_cpu(const void *arg)
 			ktap_hexdump(header, header->size);
 	}
 	if (!samples)
-		ktap_fail("no samples of a busy CPU");
+		ktap_fail(RULE_SAMPLES_COUNT "no samples of a busy CPU");
 }
 
 /* Tasks that end with a promise outstanding: what is written is whole. */
@@ -210,7 +210,7 @@ static void leak(const void *arg)
 	event_disable(&event);
 	ktap_diag("%ld KiB before, %ld after %u answers", before, after, LEAK_ROUNDS);
 	if (after - before > LEAK_LIMIT_KB)
-		ktap_fail("the kernel holds %ld KiB more after %u answers",
+		ktap_fail(RULE_MEMORY_LEAK "the kernel holds %ld KiB more after %u answers",
 			  after - before, LEAK_ROUNDS);
 }
 
@@ -269,7 +269,8 @@ static void forgotten(const void *arg)
 		__u64 count = count_allocations(sizes[i]);
 
 		if (count >= IDLE_ROUNDS / 2)
-			ktap_fail("%llu allocations of %u bytes in %u calls, though no event asks for build IDs",
+			ktap_fail(RULE_MEMORY_IDLE
+				  "%llu allocations of %u bytes in %u calls; expected none: no event asks for build IDs",
 				  count, sizes[i], IDLE_ROUNDS);
 	}
 }
