@@ -29,7 +29,8 @@ _LINES_SHOWN = 3
 class Options:
     """seed orders the candidates; sample is how many valid ones are tried (0: all); budget_s is 0 for no limit.
 
-    functions are FILE:NAME of functions that are mutated as a whole, beside the lines of the series.
+    functions are FILE:NAME of functions that are mutated as a whole, beside the lines of the series. only are idents or
+    numbers of the mutants that are tried instead of a sample, again where they were tried before.
     """
 
     seed: int = 0
@@ -37,6 +38,7 @@ class Options:
     budget_s: float = 0.0
     resume: bool = False
     functions: tuple[str, ...] = ()
+    only: tuple[str, ...] = ()
 
 
 @dataclass(slots=True, kw_only=True)
@@ -63,7 +65,9 @@ class Campaign:
         return bool(self.options.budget_s) and time.monotonic() - self.started > self.options.budget_s
 
     def chosen(self) -> list[int]:
-        """Return the numbers of the sample: the first ones in order that can be tried."""
+        """Return the numbers of the sample: the first ones in order that can be tried, or those that were named."""
+        if self.options.only:
+            return [n for n in self.order if {str(n), self.results[n].ident} & set(self.options.only)]
         fit = [n for n in self.order if self.results[n].fate not in (Fate.INVALID, Fate.EQUIVALENT)]
         return fit[: self.options.sample] if self.options.sample else fit
 
@@ -77,15 +81,19 @@ class Campaign:
         self.results[number] = replace(self.results[number], **changes)  # type: ignore[arg-type]
         self.save()
 
-    def save(self) -> MutationReport:
-        """Write mutants.json and mutants.html by atomic rename, and return what they hold."""
-        report = replace(
+    def current(self) -> MutationReport:
+        """Return what is known by now."""
+        return replace(
             self.report,
             results=tuple(self.results[n] for n in sorted(self.results)),
             facts=tuple(self.facts.items()),
             finished=not self.waiting(),
             duration_s=self.before_s + time.monotonic() - self.started,
         )
+
+    def save(self) -> MutationReport:
+        """Write mutants.json and mutants.html by atomic rename, and return what they hold."""
+        report = self.current()
         write_atomically(self.out / NAME, render_json(report))
         write_atomically(self.out / "mutants.html", render_html(report))
         return report
@@ -94,12 +102,23 @@ class Campaign:
 def open_campaign(out: Path, report: MutationReport, options: Options, mutants: Sequence[Mutant]) -> Campaign:
     """Return a new campaign, or the one that out holds when options ask to go on.
 
-    Raises UsageError when there is nothing to go on with, or when it was about another text or other tests.
+    Raises UsageError when there is nothing to go on with, when it was about another text or other tests, or when a
+    mutant is named that there is not.
     """
     results = {m.number: _fresh(m) for m in mutants}
+    known = {word for m in mutants for word in (m.ident, str(m.number))}
+    if unknown := sorted(set(options.only) - known):
+        msg = f"--only {','.join(unknown)}: no such mutant (--list shows them all)"
+        raise UsageError(msg)
     campaign = Campaign(out=out, report=report, options=options, results=results)
-    if not options.resume:
-        return campaign
+    if options.resume:
+        _go_on(campaign)
+    return campaign
+
+
+def _go_on(campaign: Campaign) -> None:
+    # Take over what an earlier run found, but for what is to be tried again.
+    out, report = campaign.out, campaign.report
     path = out / NAME
     try:
         old = parse_json(path.read_text(encoding="utf-8"))
@@ -110,9 +129,10 @@ def open_campaign(out: Path, report: MutationReport, options: Options, mutants: 
         msg = f"--resume: {path} is about other sources or other tests; leave out --resume to begin again"
         raise UsageError(msg)
     known = {r.ident: r for r in old.results}
-    campaign.results = {n: known.get(r.ident, r) for n, r in results.items()}
+    again = set(campaign.chosen()) if campaign.options.only else set()
+    fresh = campaign.results
+    campaign.results = {n: r if n in again else known.get(r.ident, r) for n, r in fresh.items()}
     campaign.facts, campaign.before_s = dict(old.facts), old.duration_s
-    return campaign
 
 
 def _fresh(mutant: Mutant) -> MutantResult:

@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import hashlib
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from reviewbot.builders import new_builder
-from reviewbot.campaign import Options, open_campaign, source_lines
+from reviewbot.campaign import Campaign, Options, open_campaign, source_lines
 from reviewbot.errors import InfraError, UsageError
 from reviewbot.generate.csource import functions
 from reviewbot.generate.mutants import NOT_KERNEL, Found, find_mutants, lines_of_series
@@ -58,16 +59,8 @@ def mutate(request: Request, cache: Cache, options: Options, note: Note) -> tupl
     out = _directory(request.out or Path("reports") / series.slug / "mutants")
     files, found = candidates(tree.repo, applied, series, options.functions)
     names = write_selftests(tree.repo, applied, series, out / "selftest", every=request.every)
-    report = MutationReport(
-        series=series.title,
-        tree=f"{tree.name} {tree.describe}",
-        key=_key(applied.tip_commit, out / "selftest", found),
-        seed=options.seed,
-        sample=options.sample,
-        results=(),
-        unread=found.unread,
-        lines=source_lines(files, found.mutants),
-    )
+    report = _report(tree, series, options, files=files, found=found)
+    report = replace(report, key=_key(applied.tip_commit, out / "selftest", found))
     campaign = open_campaign(out, report, options, found.mutants)
     with source_lock(cache, tree.name):
         builder, kernel = _patched(cache, tree, request, applied, out=out, note=note)
@@ -84,6 +77,30 @@ def mutate(request: Request, cache: Cache, options: Options, note: Note) -> tupl
         )
         trial.run(kernel)
     return campaign.save(), out
+
+
+def list_mutants(request: Request, cache: Cache, options: Options) -> Campaign:
+    """Return every candidate of a series with none of them tried; nothing is written, built or booted.
+
+    Raises UsageError when the series does not apply or gives no candidates.
+    """
+    tree, series, applied = applied_series(request, cache, cache.dir("scratch", f"mutate-{request.tree}"))
+    files, found = candidates(tree.repo, applied, series, options.functions)
+    report = _report(tree, series, options, files=files, found=found)
+    return open_campaign(Path(), report, replace(options, resume=False), found.mutants)
+
+
+def _report(tree: Tree, series: Series, options: Options, *, files: dict[str, bytes], found: Found) -> MutationReport:
+    return MutationReport(
+        series=series.title,
+        tree=f"{tree.name} {tree.describe}",
+        key="",
+        seed=options.seed,
+        sample=options.sample,
+        results=(),
+        unread=found.unread,
+        lines=source_lines(files, found.mutants),
+    )
 
 
 def _now_and_then(note: Note) -> Callable[[str], None]:

@@ -74,12 +74,17 @@ def mutate(
         list[str] | None,
         typer.Option("--function", metavar="FILE:NAME", help="Mutate a whole function too; repeat for more."),
     ] = None,
+    only: Annotated[
+        str, typer.Option("--only", metavar="ID[,ID]", help="Try these mutants (ids as in the report), no sample.")
+    ] = "",
+    listing: Annotated[bool, typer.Option("--list", help="Print every candidate and its id; build nothing.")] = False,
     quiet: Quiet = False,
 ) -> None:
     """Try wrong kernels: say how many of them the generated tests catch, and which lines no test verifies."""
     from reviewbot.campaign import Options  # noqa: PLC0415
+    from reviewbot.mutate import list_mutants  # noqa: PLC0415
     from reviewbot.mutate import mutate as run_mutants  # noqa: PLC0415
-    from reviewbot.report.mutants import render_text  # noqa: PLC0415
+    from reviewbot.report.mutants import render_list, render_text  # noqa: PLC0415
     from reviewbot.request import Request  # noqa: PLC0415
 
     request = Request(
@@ -92,7 +97,18 @@ def mutate(
         every=every,
         command=typed(),
     )
-    options = Options(seed=seed, sample=sample, budget_s=budget, resume=resume, functions=tuple(function or ()))
+    options = Options(
+        seed=seed,
+        sample=sample,
+        budget_s=budget,
+        resume=resume,
+        functions=tuple(function or ()),
+        only=tuple(word.strip() for word in only.split(",") if word.strip()),
+    )
+    if listing:
+        campaign = list_mutants(request, open_cache(), options)
+        print(render_list(campaign.current(), campaign.order), end="")
+        return
     report, directory = run_mutants(request, open_cache(), options, note_to_stderr(quiet))
     print(render_text(report), end="")
     print(f"\nReport: {directory / 'mutants.html'}\n        {directory / 'mutants.json'}")

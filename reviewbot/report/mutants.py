@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from reviewbot.report.clean import duration, one_line
 from reviewbot.report.html import render_page
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 SCHEMA = "reviewbot-mutants-1"
 
@@ -147,11 +151,25 @@ def render_text(report: MutationReport) -> str:
     if survivors:
         out += ["", "No test verifies these lines:"]
     for result in survivors:
-        out.append(f"  {place(result)}: {result.operator}: {change(result)}")
+        out.append(f"  {result.ident} {place(result)}: {result.operator}: {change(result)}")
         out += [f"    {one_line(line)}" for line in (report.lines.get(result.ident, ""), result.reason) if line]
     if report.unread:
         out += ["", f"Not read by the parser ({len(report.unread)} added lines): {', '.join(report.unread[:20])}"]
     return "\n".join(one_line(line, 1000) if not line.startswith(" ") else line for line in out) + "\n"
+
+
+def render_list(report: MutationReport, order: Sequence[int]) -> str:
+    """Return every candidate on a line of its own, in the order in which a sample draws them.
+
+    A line has the ident that --only takes, the place, the change, and what is known of it without trying it.
+    """
+    known = {r.number: r for r in report.results}
+    out = []
+    for number in order:
+        result = known[number]
+        note = f" [{result.fate}: {one_line(result.reason)}]" if result.fate is not Fate.NOT_RUN else ""
+        out.append(f"{result.ident} {place(result)}: {result.operator}: {change(result)}{note}")
+    return "\n".join([*out, tally(report)]) + "\n"
 
 
 def render_html(report: MutationReport) -> str:

@@ -8,7 +8,15 @@ import pytest
 from reviewbot.campaign import Campaign, Options, open_campaign, source_lines
 from reviewbot.errors import UsageError
 from reviewbot.generate.mutants import find_mutants
-from reviewbot.report.mutants import Fate, MutationReport, parse_json, render_html, render_json, render_text
+from reviewbot.report.mutants import (
+    Fate,
+    MutationReport,
+    parse_json,
+    render_html,
+    render_json,
+    render_list,
+    render_text,
+)
 
 SOURCE = b'int f(int n)\n{\n\tg(n + 1);\n\tif (n < 5)\n\t\th("<script>", n & 3);\n\tx = min(n, 4);\n\treturn n;\n}\n'
 MUTANTS = find_mutants({"k/<b>.c": SOURCE}, {"k/<b>.c": range(1, 9)}).mutants
@@ -18,8 +26,11 @@ def _report(key: str = "one") -> MutationReport:
     return MutationReport(series="a <b>series</b>", tree="t", key=key, seed=1, sample=0, results=())
 
 
-def _open(out: Path, *, key: str = "one", seed: int = 1, sample: int = 0, resume: bool = False) -> Campaign:
-    return open_campaign(out, _report(key), Options(seed=seed, sample=sample, resume=resume), MUTANTS)
+def _open(
+    out: Path, *, key: str = "one", seed: int = 1, sample: int = 0, resume: bool = False, only: tuple[str, ...] = ()
+) -> Campaign:
+    options = Options(seed=seed, sample=sample, resume=resume, only=only)
+    return open_campaign(out, _report(key), options, MUTANTS)
 
 
 def test_a_seed_draws_the_same_sample(tmp_path: Path) -> None:
@@ -58,6 +69,28 @@ def test_a_run_goes_on_where_it_was(tmp_path: Path) -> None:
     assert again.facts == {"cases": "12"}
     assert number not in again.waiting()
     assert number in _open(tmp_path).waiting(), "without --resume a run begins again"
+
+
+def test_named_mutants_are_tried_again_and_the_others_kept(tmp_path: Path) -> None:
+    campaign = _open(tmp_path)
+    one, two, *_ = campaign.waiting()
+    campaign.settle(one, fate=Fate.SURVIVED)
+    campaign.settle(two, fate=Fate.KILLED, evidence=("abi/a (fail)",))
+    again = _open(tmp_path, resume=True, only=(campaign.results[one].ident,))
+    assert again.waiting() == [one]
+    assert again.results[two].fate is Fate.KILLED
+    assert sorted(_open(tmp_path, only=(str(one), campaign.results[two].ident)).waiting()) == sorted([one, two])
+    with pytest.raises(UsageError, match="--only 0,x: no such mutant"):
+        _open(tmp_path, only=("x", str(one), "0"))
+
+
+def test_the_list_is_in_the_order_of_the_draw(tmp_path: Path) -> None:
+    campaign = _open(tmp_path)
+    lines = render_list(campaign.current(), campaign.order).splitlines()
+    assert [line.split()[0] for line in lines[:-1]] == [campaign.results[n].ident for n in campaign.order]
+    assert sum("[equivalent: " in line for line in lines) == sum(bool(m.equivalent) for m in MUTANTS)
+    assert lines[-1].startswith(f"{len(MUTANTS)} candidates: ")
+    assert not list(tmp_path.iterdir()), "nothing is written"
 
 
 @pytest.mark.parametrize("text", [None, "", "{}", "[1]", "\udc80", '{"schema": "reviewbot-mutants-1", "key": 1}'])
