@@ -211,31 +211,6 @@ class ApplyResult:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
-    """One thing that a reader should know; its identity is everything but line, excerpt and reproduce.
-
-    severity is FAIL (a rule is broken), WARN (a reader should judge) or PASS (a note). Only an INTRODUCED finding
-    with blame SERIES counts against the series. line is 1-based, 0 when unknown.
-    """
-
-    title: str
-    severity: Status
-    origin: Origin
-    blame: Blame = Blame.SERIES
-    file: str = ""
-    function: str = ""
-    line: int = 0
-    excerpt: str = ""
-    reproduce: str = ""
-    rule: str = ""
-
-    @property
-    def counts(self) -> bool:
-        """True when the finding counts against the series."""
-        return self.origin is Origin.INTRODUCED and self.blame is Blame.SERIES
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Breach:
     """One rule that a case found broken: expected beside seen, and the record that shows it.
 
@@ -250,6 +225,48 @@ class Breach:
     sources: tuple[str, ...] = ()
     level: Status = Status.FAIL
     record: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceLine:
+    """One line that the series adds: file and 1-based line in the patched tree, and the number of its patch."""
+
+    patch: int
+    file: str
+    line: int
+    function: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """One thing that a reader should know; its identity is everything but line, excerpt and reproduce.
+
+    severity is FAIL (a rule is broken), WARN (a reader should judge) or PASS (a note). Only an INTRODUCED finding
+    with blame SERIES counts against the series. line is 1-based, 0 when unknown. A finding of tests names its cases and
+    the breach that the first of them shows; lines are those of the series that write what is wrong, reproducer the path
+    of a C file in the run directory.
+    """
+
+    title: str
+    severity: Status
+    origin: Origin
+    blame: Blame = Blame.SERIES
+    file: str = ""
+    function: str = ""
+    line: int = 0
+    excerpt: str = ""
+    reproduce: str = ""
+    rule: str = ""
+    breach: Breach | None = None
+    lines: tuple[SourceLine, ...] = ()
+    cases: tuple[str, ...] = ()
+    reproducer: str = ""
+
+    @property
+    def counts(self) -> bool:
+        """True when the finding counts against the series."""
+        return self.origin is Origin.INTRODUCED and self.blame is Blame.SERIES
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -319,6 +336,12 @@ class StageResult:
         if self.status is Status.PASS and any(f.counts and f.severity is Status.FAIL for f in self.findings):
             msg = f"stage {self.stage} passes with a failing finding"
             raise ValueError(msg)
+
+    @property
+    def loose(self) -> tuple[Case, ...]:
+        """The cases that no finding stands for."""
+        told = {name for finding in self.findings for name in finding.cases}
+        return tuple(case for case in self.cases if case.name not in told)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -111,7 +111,7 @@ def _not_applied(
 
 
 def _broken(stage: StageResult) -> list[str]:
-    cases = [_case_line(stage, c) for c in stage.cases if c.counts]
+    cases = [_case_line(stage, c) for c in stage.loose if c.counts]
     findings = [_finding_line(stage, f) for f in stage.findings if f.counts and f.severity is Status.FAIL]
     if stage.status is not Status.FAIL and not cases and not findings:
         return []
@@ -155,7 +155,7 @@ def _unheard(stage: StageResult) -> Iterable[str]:
 
 
 def _doubts(stage: StageResult) -> list[str]:
-    lines = [_case_line(stage, c) for c in stage.cases if _case_is_doubtful(stage, c)]
+    lines = [_case_line(stage, c) for c in stage.loose if _case_is_doubtful(stage, c)]
     lines = _capped(lines, "cases")
     lines += _capped([_finding_line(stage, f) for f in stage.findings if _finding_is_doubtful(f)], "findings")
     if stage.status is Status.WARN:
@@ -220,7 +220,8 @@ def _finding_line(stage: StageResult, finding: Finding) -> str:
     where = f"{place}: " if place else ""
     inside = f" (in {finding.function})" if finding.function and finding.function not in finding.title else ""
     flaky = " (flaky)" if finding.origin is Origin.FLAKY else ""
-    return f"{stage.stage}: {where}{finding.title}{inside}{flaky}"
+    cases = f" ({len(finding.cases)} case{'s' if len(finding.cases) > 1 else ''})" if finding.cases else ""
+    return f"{stage.stage}: {where}{finding.title}{inside}{flaky}{cases}"
 
 
 def _capped(lines: list[str], what: str) -> list[str]:

@@ -109,7 +109,7 @@ def _uapi(pattern: str, header: str) -> str:
     hits = [(n, line) for n, line in enumerate(header.split("\n"), 1) if re.search(pattern, line)]
     if not hits:
         return ""
-    quoted = "; ".join(f"“{_tidy(line)}”" for _, line in hits[:_LINES_MAX])
+    quoted = "; ".join(dict.fromkeys(f"“{_tidy(line)}”" for _, line in hits[:_LINES_MAX]))
     return f"{_HEADER}:{hits[0][0]}: {quoted}"
 
 
@@ -122,5 +122,5 @@ def _message(pattern: str, messages: Sequence[tuple[str, str]]) -> str:
 
 
 def _tidy(text: str) -> str:
-    line = " ".join(text.split()).removeprefix("* ")
+    line = " ".join(text.split()).removeprefix("* ").removeprefix("{ ")
     return line if len(line) <= _QUOTE_MAX else line[: _QUOTE_MAX - 2] + " …"

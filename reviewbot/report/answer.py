@@ -87,13 +87,16 @@ def _broken_things(stages: tuple[StageResult, ...]) -> str:
     words = []
     for stage in broken:
         failing = sum(case.counts for case in stage.cases)
-        words.append(count(failing, "test case") if failing else f"the {stage.stage}")
+        rules = len({f.rule for f in stage.findings if f.counts and f.cases and f.severity is Status.FAIL})
+        cases = count(failing, "test case")
+        many = f"{count(rules, 'rule')} in {cases}" if rules else cases
+        words.append(many if failing else f"the {stage.stage}")
     return " and ".join(words[-2:]) if len(words) <= 2 else f"{', '.join(words[:-1])} and {words[-1]}"
 
 
 def _breaks(index: int, stage: StageResult) -> Iterable[Item]:
     findings = [f for f in stage.findings if f.counts and f.severity is Status.FAIL]
-    cases = [c for c in stage.cases if c.counts]
+    cases = [c for c in stage.loose if c.counts]
     yield from _finding_items(index, stage, findings, Status.FAIL)
     yield from _case_items(index, stage, cases, Status.FAIL)
     if stage.status is Status.FAIL and not findings and not cases:
@@ -116,7 +119,8 @@ def _finding_items(index: int, stage: StageResult, findings: list[Finding], stat
     for finding in findings:
         where = place(finding)
         flaky = " (flaky)" if finding.origin is Origin.FLAKY else ""
-        text = f"{where}: {finding.title}{flaky}" if where else f"{finding.title}{flaky}"
+        cases = f" ({count(len(finding.cases), 'case')})" if finding.cases else ""
+        text = f"{where}: {finding.title}{flaky}{cases}" if where else f"{finding.title}{flaky}{cases}"
         shown = places.get(id(finding))
         yield Item(text=text, status=status, anchor=f"stage-{index}" + ("" if shown is None else f"-finding-{shown}"))
 

@@ -42,7 +42,8 @@ def _suite(stage: StageResult) -> TestSuite:
     suite = TestSuite(_line(stage.stage))
     suite.add_testcase(_test(stage.stage, "stage", stage.duration_s, _stage_result(stage)))
     for finding in stage.findings:
-        if finding.counts and finding.severity is Status.FAIL:
+        # The cases of a finding stand for themselves below.
+        if finding.counts and finding.severity is Status.FAIL and not finding.cases:
             name = ": ".join(word for word in (view.place(finding), finding.title) if word)
             suite.add_testcase(_test(name, f"{stage.stage}.finding", 0.0, _failure(finding.title, finding.excerpt)))
     for case in stage.cases:

@@ -74,8 +74,8 @@ def groups(cases: Iterable[Case]) -> tuple[Group, ...]:
 
 
 def to_look_at(stage: StageResult) -> tuple[Case, ...]:
-    """Return the cases that neither passed nor were skipped, or that only base ran; those that count first."""
-    return _look(stage.cases)
+    """Return the cases that neither passed nor were skipped, or that only base ran, and that no finding stands for."""
+    return _look(stage.loose)
 
 
 def counted(stage: StageResult) -> tuple[Finding, ...]:

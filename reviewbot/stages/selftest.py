@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from reviewbot.compare import Run, compare_cases, unsettled
 from reviewbot.errors import InfraError, UsageError
 from reviewbot.explain import explain
+from reviewbot.findings import case_findings, without_records
 from reviewbot.generate.kselftest import DIRECTORY, load_specs, programs, render_kselftest
 from reviewbot.generate.rules import Tree, load_rules
 from reviewbot.generate.scope import Scope, find_scope
@@ -24,6 +25,7 @@ from reviewbot.splats import splat_findings, tail
 from reviewbot.tools.git import git, must
 from reviewbot.tools.guest import SHARE, read_result
 from reviewbot.tools.kselftest import compile_directory, write_directory
+from reviewbot.tools.patched import patched_files
 from reviewbot.tools.programs import boot_programs, read_programs
 from reviewbot.tools.vng import Boot, Ending
 
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from reviewbot.generate.writers import PatchedFile
     from reviewbot.tools.kernel import Builder, Kernel, Kernels
     from reviewbot.tools.vng import Machine
 
@@ -130,6 +133,7 @@ def selftest(
         names=names,
         base_console=base_console,
         tree=_tree(repo, applied, series),
+        files=patched_files(repo, applied, series),
     )
     session.commands.append(done.command)
     return session.outcome()
@@ -151,6 +155,7 @@ class _Session:
     names: tuple[str, ...]
     base_console: str
     tree: Tree
+    files: tuple[PatchedFile, ...]
     commands: list[str] = field(default_factory=list)
     logs: list[Log] = field(default_factory=list)
     passes: dict[str, list[_Pass]] = field(default_factory=lambda: {"base": [], "patched": [], "prerequisite": []})
@@ -170,7 +175,8 @@ class _Session:
         cases = tuple(
             replace(c, reproduce=_command(c.name)) if c.patched in (Status.FAIL, Status.WARN) else c for c in cases
         )
-        findings = self.findings()
+        findings = (*self.findings(), *case_findings(cases, load_rules(), load_specs(), self.files))
+        cases = tuple(map(without_records, cases))
         status, summary = _judge(cases, findings, self.passes["patched"], self.names)
         bad = [p.boot for p in self.passes["patched"] if p.boot.ending is not Ending.FINISHED]
         result = StageResult(
@@ -279,8 +285,11 @@ def _judge(
     tally = f"{len(cases)} cases of {len(names)} programs: {count[Status.PASS]} pass, {count[Status.FAIL]} fail"
     tally += f", {count[Status.SKIP]} skipped" + (f", {old} fail on base too" if old else "")
     broken = [f for f in findings if f.counts and f.severity is Status.FAIL]
+    other = next((f.title for f in broken if not f.cases), "")
     if bad or broken:
-        return Status.FAIL, tally + (f"; {broken[0].title}" if broken else "")
+        found = sum(1 for f in broken if f.cases)
+        many = f"; {len(bad)} of them make {found} finding{'s' if found > 1 else ''}" if found else ""
+        return Status.FAIL, tally + many + (f"; {other}" if other else "")
     if lost or any(p.boot.ending is not Ending.FINISHED for p in patched):
         return Status.ERROR, f"{tally}, {len(lost)} without a result"
     if not count[Status.PASS]:

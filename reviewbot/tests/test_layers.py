@@ -16,7 +16,7 @@ LAYERS = (
     {"stages"},
     {"checks"},
     {"tools"},
-    {"run", "generate", "parse", "report", "verdict", "compare", "explain", "splats", "kills", "progress"},
+    {"run", "generate", "parse", "report", "verdict", "compare", "explain", "findings", "splats", "kills", "progress"},
     {"pipes", "session", "request", "resources"},
     {"model", "errors", "__version__"},
 )
@@ -25,6 +25,7 @@ RANK = {unit: rank for rank, units in enumerate(reversed(LAYERS)) for unit in un
 BESIDE = {
     ("generate", "parse"),
     ("compare", "parse"),
+    ("findings", "generate"),
     ("explain", "generate"),
     ("explain", "parse"),
     ("splats", "parse"),
@@ -42,7 +43,19 @@ CLOSED = {"stages", "checks"}
 SHARED = {"contract"}  # what every check is made of
 COLLECTS = {"registry"}  # the list of every check
 # Data in, data out.
-PURE = {"generate", "parse", "report", "verdict", "compare", "explain", "splats", "kills", "model", "errors"}
+PURE = {
+    "generate",
+    "parse",
+    "report",
+    "verdict",
+    "compare",
+    "explain",
+    "findings",
+    "splats",
+    "kills",
+    "model",
+    "errors",
+}
 IMPURE_MODULES = {"os", "shutil", "socket", "tempfile", "time", "threading", "multiprocessing", "asyncio", "requests"}
 PROGRAM_STARTERS = {"subprocess", "multiprocessing", "pty", "asyncio", "concurrent", "runpy", "importlib"}
 IMPORTLIB_READS = {"importlib.metadata", "importlib.resources"}
