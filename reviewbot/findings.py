@@ -48,7 +48,7 @@ def main_breach(case: Case) -> Breach:
 def _finding(key: _Key, cases: Sequence[Case]) -> Finding:
     status, origin, blame, rule, lines = key
     breach = main_breach(cases[0])
-    first = lines[0] if lines else None
+    first = next((line for line in lines if line.writes), lines[0] if lines else None)
     return Finding(
         title=f"{breach.seen}; expected {breach.expected}" if breach.expected else breach.seen,
         severity=status,

@@ -229,13 +229,17 @@ class Breach:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceLine:
-    """One line that the series adds: file and 1-based line in the patched tree, and the number of its patch."""
+    """One line that the series adds: file and 1-based line in the patched tree, and the number of its patch.
+
+    writes tells a line that writes a value itself from what stands around it, or what it reads.
+    """
 
     patch: int
     file: str
     line: int
     function: str
     text: str
+    writes: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -87,7 +87,12 @@ def _file(file: PatchedFile, writes: frozenset[str], members: Mapping[str, set[s
             if number in file.added:
                 text = lines[number - 1].decode("utf-8", "replace").rstrip()[:_WIDTH_MAX]
                 line = SourceLine(
-                    patch=file.added[number], file=file.path, line=number, function=function.name, text=text
+                    patch=file.added[number],
+                    file=file.path,
+                    line=number,
+                    function=function.name,
+                    text=text,
+                    writes=rank == _TARGET,
                 )
                 yield _Hit(rank, line)
 

@@ -23,7 +23,7 @@ from reviewbot.report.clean import capped_lines, one_line, visible
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from reviewbot.model import Patch, Report, Series
+    from reviewbot.model import Breach, Finding, Patch, Report, Series
 
 SENDER = "reviewbot <reviewbot@localhost>"
 _WIDTH = 72
@@ -143,6 +143,9 @@ def _part(title: str, items: Sequence[Item]) -> Iterable[str]:
 def _first_excerpt(report: Report) -> Iterable[str]:
     # The first failure whose log was kept, where the mail is read.
     failing = [s for s in report.stages if s.status is Status.FAIL]
+    if found := next((f for s in failing for f in s.findings if f.counts and f.breach), None):
+        yield from _explained(found, found.breach)
+        return
     findings = [(f.excerpt, f.reproduce) for s in failing for f in s.findings if f.counts]
     cases = [(c.excerpt, "") for s in failing for c in s.cases if c.counts]
     for excerpt, reproduce in [*findings, *cases, *((s.excerpt, "") for s in failing)]:
@@ -152,6 +155,28 @@ def _first_excerpt(report: Report) -> Iterable[str]:
             if reproduce:
                 yield from ("", "Reproduce it with", *_quoted(one_line(reproduce, 900)))
             return
+
+
+def _explained(finding: Finding, breach: Breach | None) -> Iterable[str]:
+    # The first finding of the tests in full: the rule, what the kernel did, and the lines that did it.
+    if breach is None:
+        return
+    yield from ("", "The first one in full")
+    yield from _wrapped(
+        f"Rule {breach.rule} says that {breach.text[:1].lower()}{breach.text[1:]}." if breach.text else ""
+    )
+    for source in breach.sources:
+        yield from _wrapped(source, first="- ", rest="  ")
+    yield from (
+        "",
+        *_quoted(f"expected  {one_line(breach.expected or breach.text)}\nseen      {one_line(breach.seen)}"),
+    )
+    for line in finding.lines:
+        yield from _quoted(visible(f"{line.file}:{line.line}: {line.text.strip()}")[:200])
+    if breach.record:
+        yield from _quoted(visible(capped_lines(breach.record, _EXCERPT_LINES, 200)))
+    if finding.reproducer:
+        yield from ("", *_wrapped(f"{finding.reproducer} in the report's directory runs this case alone."))
 
 
 def _quoted(text: str) -> list[str]:

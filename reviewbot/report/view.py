@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeAlias
 
 from reviewbot.model import Blame, Case, Finding, Origin, Report, StageResult, Status
@@ -15,6 +15,8 @@ from reviewbot.report.clean import count
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+    from reviewbot.model import SourceLine
 
 GROUP_MAX = 60  # cases of a group before it is divided
 LOOK_MAX = 20  # failing cases, findings and hunks of a stage that are shown in full
@@ -86,6 +88,26 @@ def counted(stage: StageResult) -> tuple[Finding, ...]:
 def uncounted(stage: StageResult) -> tuple[Finding, ...]:
     """Return the other findings: pre-existing, fixed, or of a prerequisite."""
     return tuple(f for f in stage.findings if not _ours(f))
+
+
+def cases_of(stage: StageResult, finding: Finding) -> tuple[Case, ...]:
+    """Return the cases that a finding stands for."""
+    names = frozenset(finding.cases)
+    return tuple(case for case in stage.cases if case.name in names)
+
+
+def by_file(lines: Iterable[SourceLine]) -> tuple[tuple[tuple[int, str], tuple[SourceLine, ...]], ...]:
+    """Return lines of a series by (patch, file), in their order, without the tabs that those of a function share."""
+    made: dict[tuple[int, str], list[SourceLine]] = {}
+    depth: dict[tuple[str, str], int] = {}
+    lines = tuple(lines)
+    for line in lines:
+        tabs = len(line.text) - len(line.text.lstrip("\t"))
+        depth[line.file, line.function] = min(tabs, depth.get((line.file, line.function), tabs))
+    for line in lines:
+        shown = replace(line, text=line.text[depth[line.file, line.function] :])
+        made.setdefault((line.patch, line.file), []).append(shown)
+    return tuple((key, tuple(some)) for key, some in made.items())
 
 
 def place(finding: Finding) -> str:
