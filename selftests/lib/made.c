@@ -30,10 +30,13 @@ noinline void made_syscall(const __u64 *address, unsigned int count)
 
 	make(frame, address, count);
 	rbx = count ? (__u64)frame : 0;
-	asm volatile("push %%rbp\n\t"
+	/* What lies below the stack pointer may be the compiler's. */
+	asm volatile("lea -128(%%rsp), %%rsp\n\t"
+		     "push %%rbp\n\t"
 		     "mov %%rbx, %%rbp\n\t"
 		     "syscall\n\t"
 		     "pop %%rbp\n\t"
+		     "lea 128(%%rsp), %%rsp\n\t"
 		     : "=a" (result)
 		     : "0" ((long)SYS_getppid), "D" (WORK_ARG(0)),
 		       "S" (WORK_ARG(1)), "d" (WORK_ARG(2)), "r" (rbx)
@@ -53,10 +56,13 @@ noinline void made_fault(const __u64 *address, unsigned int count)
 		ktap_stop(RULE_TEST_SETUP "mmap: %m");
 	make(frame, address, count);
 	rbx = count ? (__u64)frame : 0;
-	asm volatile("push %%rbp\n\t"
+	/* What lies below the stack pointer may be the compiler's. */
+	asm volatile("lea -128(%%rsp), %%rsp\n\t"
+		     "push %%rbp\n\t"
 		     "mov %%rbx, %%rbp\n\t"
 		     "movb $1, (%%rcx)\n\t"
 		     "pop %%rbp\n\t"
+		     "lea 128(%%rsp), %%rsp\n\t"
 		     :
 		     : "c" (page), "r" (rbx)
 		     : "memory");

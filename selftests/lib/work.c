@@ -53,7 +53,9 @@ static noinline void spin(unsigned int ms)
 /* Call function with no frame above it: what a chain finds ends there. */
 static void call_without_frames(void (*function)(void))
 {
-	asm volatile("push %%rbp\n\t"
+	/* What lies below the stack pointer may be the compiler's. */
+	asm volatile("lea -128(%%rsp), %%rsp\n\t"
+		     "push %%rbp\n\t"
 		     "mov %%rsp, %%rbp\n\t"
 		     "and $-16, %%rsp\n\t"
 		     "push %%rbp\n\t"
@@ -62,6 +64,7 @@ static void call_without_frames(void (*function)(void))
 		     "call *%[function]\n\t"
 		     "pop %%rsp\n\t"
 		     "pop %%rbp\n\t"
+		     "lea 128(%%rsp), %%rsp\n\t"
 		     : [function] "+&b" (function)
 		     :
 		     : "rax", "rcx", "rdx", "rsi", "rdi", "r8", "r9", "r10",
