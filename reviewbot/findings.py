@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from reviewbot.generate.writers import find_lines
-from reviewbot.model import Blame, Breach, Case, Finding, Origin, SourceLine, Status
+from reviewbot.model import Blame, Breach, Case, Finding, Origin, SourceLine, Status, main_breach
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -38,11 +38,6 @@ def case_findings(
     order = {name: place for place, name in enumerate(rules)}
     made = [_finding(key, members) for key, members in groups.items()]
     return tuple(sorted(made, key=lambda f: order.get(f.rule, -1)))
-
-
-def main_breach(case: Case) -> Breach:
-    """Return the breach that stands for the case: the first of its level. The case has one."""
-    return next((b for b in case.breaches if b.level is case.patched), case.breaches[0])
 
 
 def _finding(key: _Key, cases: Sequence[Case]) -> Finding:

@@ -305,6 +305,11 @@ class Case:
         return ran and self.patched is Status.SKIP and self.blame in (Blame.SERIES, Blame.UNKNOWN)
 
 
+def main_breach(case: Case) -> Breach:
+    """Return the breach that stands for the case: the first of its level. The case has one."""
+    return next((b for b in case.breaches if b.level is case.patched), case.breaches[0])
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Log:
     """A file that a stage left in the run directory; path is relative to it, size is in bytes."""

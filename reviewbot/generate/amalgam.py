@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 _LITERAL = re.compile(r"/\*.*?\*/|//[^\n]*|\"(?:\\.|[^\"\\])*\"|'(?:\\.|[^'\\])*'", re.DOTALL)
 _COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
 _WORD = re.compile(r"(?<![\w.])[A-Za-z_]\w*")
-_MEMBER = re.compile(r"(?:->|\.)\s*([A-Za-z_]\w*)")
 _CONDITION = re.compile(r"#\s*(if|ifdef|ifndef|elif|else|endif)\b\s*(.*)")
 _TAGGED = re.compile(r"(?:struct|union|enum)\s+(\w+)\s*\{")
 _TYPE = re.compile(r"(?:struct|union|enum)(?:\s+\w+)?\s*(?:\{.*\}[^;=]*;\s*\Z|;)|(?:struct|union)\s+\w+;", re.DOTALL)
@@ -26,7 +25,7 @@ _USED_TAG = re.compile(r"\b(?:struct|union|enum)\s+(\w+)")
 _NAME = re.compile(r"(?<![\w.>])(?:struct )?[A-Za-z_]\w*")
 _TAG = "struct "  # in front of a name of a struct, union or enum, which C keeps apart
 _FUNCTION = re.compile(r"(\w+)\s*\(")
-_DECLARATOR = re.compile(r"(\w+)\s*(?:\[[^\]]*\]\s*)*(?:=|,|;|$)")
+_DECLARED = re.compile(r"(\w+)\s*(?:\[[^\]]*\]\s*)*(?:__\w+\s*)?;?$")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,7 +46,11 @@ class Item:
         """True for what another file cannot name."""
         if self.kind == "type":
             return self.file.endswith(".c")
-        return self.kind in ("data", "function") and self.file.endswith(".c") and bool(re.search(r"^static\b", self.text, re.MULTILINE))
+        return (
+            self.kind in ("data", "function")
+            and self.file.endswith(".c")
+            and bool(re.search(r"^static\b", self.text, re.MULTILINE))
+        )
 
 
 def resolve(text: str, known: Mapping[str, str]) -> str:
@@ -119,7 +122,7 @@ def _end(lines: Sequence[str], at: int) -> int:
     text = ""
     for end in range(at, len(lines)):
         text += lines[end] + "\n"
-        code = _LITERAL.sub(" ", lines[end])
+        code = _code(lines[end])
         depth += code.count("{") - code.count("}")
         stripped = code.rstrip()
         if depth == 0 and (stripped.endswith(";") or (stripped == "}" and lines[end].startswith("}"))):
@@ -139,7 +142,7 @@ def _end_of_condition(lines: Sequence[str], at: int) -> int:
 
 def _items(text: str, comment: str, file: str) -> Iterator[Item]:
     full = f"{comment}\n{text}" if comment else text
-    code = _LITERAL.sub(" ", text)
+    code = _code(text)
     if text.startswith("#"):
         word = text[1:].split(maxsplit=1)
         if word[0] == "include":
@@ -175,33 +178,38 @@ def _close(code: str) -> int:
 
 
 def _function_name(code: str) -> str:
-    names = [m[1] for m in _FUNCTION.finditer(code.split("{")[0])]
+    names = [m[1] for m in _FUNCTION.finditer(code.partition("{")[0])]
     return next((n for n in names if not n.startswith("__") or n == "__main"), names[0] if names else "")
 
 
 def _data(text: str, full: str, code: str, file: str) -> Iterator[Item]:
-    if "=" in code or "{" in code:
-        head = code.split("=")[0]
-        names = re.findall(r"(\w+)\s*(?:\[[^\]]*\]\s*)*(?:__\w+\s*)?$", head.strip()) or re.findall(r"(\w+)\s*;", code)
-        if "(*" in head:
-            names = re.findall(r"\(\*\s*(?:const\s+)?(\w+)", head)
-        if "=" not in code and (match := re.search(r"\}\s*(\w+)[^;]*;\s*$", code)):
-            names = [match[1]]
-        yield Item(kind="data", names=tuple(names), text=full, file=file)
+    parts = _declarators(text, code)
+    if len(parts) == 1:
+        head = code.partition("=")[0] if "=" in code else code.rpartition("}")[2] or code
+        names = re.findall(r"\(\*\s*(?:const\s+)?(\w+)", head) or _DECLARED.findall(head.strip())
+        yield Item(kind="data", names=tuple(names[-1:]), text=full, file=file)
         return
-    parts = [part.strip() for part in code.strip().rstrip(";").split(",")]
-    match = re.match(r"(.*?[\s*])(\*?\w+\s*(?:\[.*)?)$", parts[0], re.DOTALL)
-    if match is None or "(" in code:
-        if names := re.findall(r"\(\*\s*(?:const\s+)?(\w+)", code) or re.findall(r"(\w+)\s*(?:\[[^\]]*\]\s*)*;", code):
-            yield Item(kind="data", names=(names[-1],), text=full, file=file)
-        return
-    base = re.sub(r"[\s*]+$", "", match[1])
-    stars = match[1][len(base) :].strip()
-    for part in (f"{stars}{match[2]}", *parts[1:]):
-        name = re.search(r"\w+", part)
-        if name:
-            own = text if len(parts) == 1 else f"{base} {part};"
-            yield Item(kind="data", names=(name[0],), text=own, file=file)
+    base = re.match(r"(?s)(.*?[\s*])\**\w+\s*(?:\[[^\]]*\]\s*)*(?:=.*)?$", parts[0])
+    words = re.sub(r"[\s*]+$", "", base[1]) if base else ""
+    for part in (parts[0][len(words) :].strip(), *parts[1:]):
+        if name := re.search(r"\w+", part):
+            yield Item(kind="data", names=(name[0],), text=f"{words} {part};", file=file)
+
+
+def _declarators(text: str, code: str) -> list[str]:
+    """Split a declaration of several variables at the commas between them, without the semicolon."""
+    cuts, depth = [-1], 0
+    for at, char in enumerate(code):
+        depth += (char in "({[") - (char in ")}]")
+        if char == "," and depth == 0:
+            cuts.append(at)
+    end = code.rindex(";") if ";" in code else len(code)
+    return [text[a + 1 : b].strip() for a, b in zip(cuts, [*cuts[1:], end], strict=True)]
+
+
+def _code(text: str) -> str:
+    """Return text with comments, strings and characters blanked, every other character in its place."""
+    return _LITERAL.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), text)
 
 
 @dataclass(slots=True)
@@ -263,7 +271,8 @@ class Amalgam:
         parts = ["\n".join(includes)]
         macros = [renamed(i) for i in self._order if i.kind == "macro"]
         parts.append("\n".join(dict.fromkeys(macros)))
-        types = [i for i in self._order if i.kind == "type"]
+        used = {word for item in self._order for word in words_of(item, bodies=False)}
+        types = [replace(i, text=_fewer(i.text, used)) for i in self._order if i.kind == "type"]
         structs = {n.removeprefix(_TAG) for i in types for n in i.names if re.match(rf"(?s).*\b{n}\s*\{{", i.text)}
         ahead = [n for n in sorted(structs) if self._used_before(n, types)]
         parts.append("\n".join(f"struct {name};" for name in ahead))
@@ -302,8 +311,23 @@ class Amalgam:
         return text_of
 
 
+def _fewer(text: str, used: set[str]) -> str:
+    """Leave out the values of an enum that nothing names and that the next value does not count on."""
+    lines = text.split("\n")
+    if not re.match(r"enum\b.*\{$", lines[0]):
+        return text
+    kept: list[str] = []
+    counts = False  # the value below continues this one
+    for line in reversed(lines[1:-1]):
+        name = _WORD.search(_code(line))
+        if name is None or name[0] in used or counts:
+            kept.insert(0, line)
+            counts = name is not None and "=" not in line
+    return "\n".join([lines[0], *kept, lines[-1]])
+
+
 def _declaration(item: Item) -> str:
-    """What declares a function, or data that are defined further down."""
+    """Return what declares a function, or data that are defined further down."""
     if item.kind == "function":
         return f"{item.head.strip()};"
     head = item.text.rpartition("*/\n")[2].split("=")[0].strip()
@@ -320,13 +344,14 @@ def _spaced(parts: Iterable[str]) -> str:
     return "\n".join(out[1:]) + "\n"
 
 
-def words_of(item: Item) -> tuple[str, ...]:
-    """Return the words of a definition outside comments, strings and member accesses, in their order."""
-    code = re.sub(r"->\s*\w+", " ", _LITERAL.sub(" ", item.text))
+def words_of(item: Item, *, bodies: bool = True) -> tuple[str, ...]:
+    """Return the words of a definition outside comments, strings and member accesses, in their order.
+
+    Of an enum, bodies=False leaves out the names that it gives, and keeps those that their values are made of.
+    """
+    if not bodies and re.match(r"enum\b", item.text):
+        given = "\n".join(line.partition("=")[2] for line in item.text.split("\n"))
+        return tuple(_WORD.findall(_code(given)))
+    code = re.sub(r"->\s*\w+", " ", _code(item.text))
     tags = [f"{_TAG}{name}" for name in _USED_TAG.findall(code)]
     return tuple(dict.fromkeys([*tags, *_WORD.findall(_USED_TAG.sub(" ", code))]))
-
-
-def members_of(item: Item) -> frozenset[str]:
-    """Return the names of the members that a definition accesses."""
-    return frozenset(_MEMBER.findall(_LITERAL.sub(" ", item.text)))

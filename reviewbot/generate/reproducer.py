@@ -1,29 +1,31 @@
 """One case of the generated tests as a C file of its own (pure).
 
-In: the scope and the specs that the tests were rendered from, the UAPI header of the patched tree, and the case with the
-rule that it broke. Out: one C file that compiles with ``gcc -static -O2`` and nothing of ours or of the tree, runs that
-case alone, and exits with 1 when the rule is broken, 0 when it is not, 4 when that cannot be told. It is made of the
-same sources as the tests: what the case does not reach is left out, and so are the sample types that it does not name.
+In: the scope and the specs that the tests were rendered from, the UAPI header of the patched tree, and the case with
+the rule that it broke. Out: one C file that compiles with ``gcc -static -O2`` and nothing of ours or of the tree, runs
+that case alone, and exits with 1 when the rule is broken, 0 when it is not, 4 when that cannot be told. It is made of
+the same sources as the tests: what the case does not reach is left out, and so are the sample types that it does not
+name.
 """
 
 from __future__ import annotations
 
 import re
+import textwrap
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from reviewbot.generate.amalgam import Amalgam, Item, resolve, split_items, words_of
-from reviewbot.generate.csource import functions, parse_body
-from reviewbot.generate.kselftest import load_specs, render_kselftest
+from reviewbot.generate.kselftest import CONFIG, load_specs, render_kselftest
+from reviewbot.generate.one_case import one_case
+from reviewbot.model import main_breach
 from reviewbot.resources import data_dir
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from tree_sitter import Node
-
     from reviewbot.generate.scope import Scope
     from reviewbot.generate.spec import Specs
+    from reviewbot.model import Case, Finding
 
 UAPI = "linux/perf_event.h"
 # What comes whatever was asked for.
@@ -35,7 +37,7 @@ _SAMPLE_MEMBER = re.compile(r"\b(?:sample|s)\s*(?:->|\.)\s*([a-z]\w*)")
 _RECORD_MEMBER = re.compile(r"\b(?:record|r)\s*(?:->|\.)\s*([a-z]\w*)")
 _ID_MEMBER = re.compile(r"\bid\s*(?:->|\.)\s*([a-z]\w*)")
 _ROUNDS_MAX = 10
-DEBUG = False
+_WIDTH = 90
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,7 +70,6 @@ def render_reproducer(scope: Scope, header: str, subject: Subject, specs: Specs 
         if chosen[0] and needed[0] <= chosen[0] and needed[1] <= chosen[1]:
             break
         chosen = (chosen[0] | needed[0], chosen[1] | needed[1])
-    if DEBUG: print(chosen)
     return _head(subject, case) + amalgam.render()
 
 
@@ -103,7 +104,7 @@ def _items(files: Mapping[str, str], header: str, source: str, case: str) -> Ite
     yield from split_items(resolve(bare, dict.fromkeys(_GUARD.findall(bare), "")), UAPI)
     runtime = (data_dir("selftests") / "single" / "ktap.c").read_text(encoding="utf-8")
     library = {n: t for n, t in files.items() if n.endswith((".h", ".c")) and not _is_program(n, files)}
-    for name, text in {**library, "ktap.c": runtime, source: _one_case(files[source], case)}.items():
+    for name, text in {**library, "ktap.c": runtime, source: one_case(files[source], case)}.items():
         guards = dict.fromkeys(_GUARD.findall(text), "")
         for item in split_items(resolve(text, known | guards), name):
             if item.kind != "include" or "<linux/perf_event.h>" not in item.text:
@@ -120,87 +121,40 @@ def _is_program(name: str, files: Mapping[str, str]) -> bool:
     )
 
 
-def _one_case(text: str, case: str) -> str:
-    """Leave of main() only what adds the case. Raises ValueError when nothing does."""
-    raw = text.encode()
-    main = next(f for f in functions(raw) if f.name == "main")
-    body, shift = parse_body(raw, main)
-    calls = [
-        n for n in _walk(body) if n.type == "call_expression" and _text(n.child_by_field_name("function")) == "ktap_add"
+def about(case: Case, finding: Finding, kernel: str) -> tuple[str, ...]:
+    """Return the lines at the head of a reproducer: what it shows, the rule, how to compile and run it."""
+    breach = main_breach(case)
+    name = file_name(case.name)
+    lines = [f"{case.name}: {breach.seen}", *([f"Expected: {breach.expected}"] if breach.expected else []), ""]
+    if breach.text:
+        lines += [f"The rule, {breach.rule}: {breach.text}.", *(f"- {source}" for source in breach.sources), ""]
+    lines += [f"{line.file}:{line.line}: {line.text.strip()}" for line in finding.lines if line.writes]
+    lines += [
+        "",
+        f"Seen on {kernel}, with {', '.join(CONFIG)}.",
+        "Compile it, and run it as root on that kernel, for example in a guest:",
+        "",
+        f"  gcc -static -O2 -o r {name}",
+        "  vng -r arch/x86/boot/bzImage --user root -- ./r",
+        "",
+        "Exit status: 1 the fault is there, 0 it is not, 4 it cannot be told (a bit is refused, something is missing).",
+        "Made by reviewbot from its tests: what the case does not need is left out; main() stands at the end.",
     ]
-    wanted = _matching(calls, case)
-    if not wanted:
-        msg = f"main() adds no case {case}"
-        raise ValueError(msg)
-    kept = {(n.start_byte, n.end_byte) for n in wanted}
-    cuts: list[tuple[int, int, bytes]] = []
-    _cut(body, kept, cuts)
-    cuts += _unused(body, cuts)
-    for start, end, instead in sorted(cuts, reverse=True):
-        raw = raw[: start + shift] + instead + raw[end + shift :]
-    return raw.decode()
+    return tuple(wrapped for line in lines for wrapped in (textwrap.wrap(line, _WIDTH, subsequent_indent="  ") or [""]))
 
 
-def _matching(calls: list[Node], case: str) -> list[Node]:
-    # The calls whose format can give the name; of several, those that say most of it.
-    found: list[tuple[int, Node]] = []
-    for call in calls:
-        arguments = call.child_by_field_name("arguments")
-        literals = [n for n in (arguments.named_children if arguments else []) if n.type == "string_literal"]
-        if not literals:
-            continue
-        parts = re.split(r"%[a-z]+", _text(literals[0])[1:-1])
-        if re.fullmatch(".+".join(map(re.escape, parts)), case):
-            found.append((sum(map(len, parts)), call))
-    most = max((length for length, _ in found), default=0)
-    return [call for length, call in found if length == most]
-
-
-def _cut(node: Node, kept: set[tuple[int, int]], cuts: list[tuple[int, int, bytes]]) -> None:
-    for child in node.named_children:
-        inside = [
-            n
-            for n in _walk(child)
-            if n.type == "call_expression" and _text(n.child_by_field_name("function")) == "ktap_add"
-        ]
-        if not inside:
-            continue
-        if any((n.start_byte, n.end_byte) in kept for n in inside):
-            _cut(child, kept, cuts)
-        elif node.type == "compound_statement":
-            cuts.append((child.start_byte, child.end_byte, b""))
-        elif child.type.endswith("_statement"):
-            cuts.append((child.start_byte, child.end_byte, b"(void)0;"))
-
-
-def _unused(body: Node, cuts: list[tuple[int, int, bytes]]) -> Iterator[tuple[int, int, bytes]]:
-    """Yield the variables of main() that nothing names once the cuts are made."""
-    left = [n for n in _walk(body) if n.type == "identifier" and not any(a <= n.start_byte < b for a, b, _ in cuts)]
-    for child in body.named_children:
-        if child.type == "declaration" and not any(start <= child.start_byte < end for start, end, _ in cuts):
-            names = {_text(n) for n in _walk(child) if n.type == "identifier"}
-            if not any(_text(n) in names for n in left if not child.start_byte <= n.start_byte < child.end_byte):
-                yield (child.start_byte, child.end_byte, b"")
-
-
-def _walk(node: Node) -> Iterator[Node]:
-    stack = [node]
-    while stack:
-        here = stack.pop()
-        yield here
-        stack.extend(here.children)
-
-
-def _text(node: Node | None) -> str:
-    return (node.text or b"").decode("utf-8", "replace") if node is not None else ""
+def file_name(case: str) -> str:
+    """Return the name of the reproducer of ``program/case``."""
+    return re.sub(r"[^\w.-]", "-", case) + ".c"
 
 
 def _head(subject: Subject, case: str) -> str:
-    lines = [line.replace("*/", "* /").rstrip() for line in subject.about]
-    about = "\n".join(f" * {line}".rstrip() for line in lines)
+    # Text from a kernel's records and from mails: nothing in it ends the comment, or continues a line.
+    lines = [line.replace("*/", "* /").replace("/*", "/ *").rstrip(" \\\t") for line in subject.about]
+    comment = "\n".join(f" * {line}".rstrip() for line in lines)
     return f"""// SPDX-License-Identifier: GPL-2.0
 /*
-{about}
+{comment}
  */
 #define _GNU_SOURCE
 #pragma GCC optimize("no-omit-frame-pointer", "no-optimize-sibling-calls")

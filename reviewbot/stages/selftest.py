@@ -27,6 +27,7 @@ from reviewbot.tools.guest import SHARE, read_result
 from reviewbot.tools.kselftest import compile_directory, write_directory
 from reviewbot.tools.patched import patched_files
 from reviewbot.tools.programs import boot_programs, read_programs
+from reviewbot.tools.reproducers import write_reproducers
 from reviewbot.tools.vng import Boot, Ending
 
 if TYPE_CHECKING:
@@ -175,7 +176,7 @@ class _Session:
         cases = tuple(
             replace(c, reproduce=_command(c.name)) if c.patched in (Status.FAIL, Status.WARN) else c for c in cases
         )
-        findings = (*self.findings(), *case_findings(cases, load_rules(), load_specs(), self.files))
+        findings = (*self.findings(), *self.reproducible(cases))
         cases = tuple(map(without_records, cases))
         status, summary = _judge(cases, findings, self.passes["patched"], self.names)
         bad = [p.boot for p in self.passes["patched"] if p.boot.ending is not Ending.FINISHED]
@@ -262,6 +263,12 @@ class _Session:
                 found.append(_ending(done.boot, self.passes["base"]))
                 break
         return tuple(found)
+
+    def reproducible(self, cases: tuple[Case, ...]) -> tuple[Finding, ...]:
+        """Return what the cases found, with the lines that write it and programs that show it."""
+        found = case_findings(cases, load_rules(), load_specs(), self.files)
+        patched = self.kernels.patched
+        return write_reproducers(self.bench.run_dir, found, cases, scope=self.scope, patched=patched)
 
     def facts(self) -> tuple[tuple[str, str], ...]:
         types = ", ".join(f"{t.name} ({t.value:#x}): {t.why}" for t in self.scope.types)

@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reviewbot.findings import case_findings, main_breach, without_records
+from reviewbot.findings import case_findings, without_records
 from reviewbot.generate.kselftest import load_specs
 from reviewbot.generate.rules import load_rules
 from reviewbot.generate.writers import LINES_MAX, PatchedFile, find_lines
-from reviewbot.model import Blame, Breach, Case, Origin, SourceLine, StageResult, Status
+from reviewbot.model import Blame, Breach, Case, Origin, SourceLine, StageResult, Status, main_breach
 from reviewbot.parse.blame import parse_blame
 from reviewbot.parse.diff import Hunk, parse_diff
 from reviewbot.report import view
