@@ -109,7 +109,7 @@ def _uapi(pattern: str, header: str) -> str:
     hits = [(n, line) for n, line in enumerate(header.split("\n"), 1) if re.search(pattern, line)]
     if not hits:
         return ""
-    quoted = "; ".join(dict.fromkeys(f"“{_tidy(line)}”" for _, line in hits[:_LINES_MAX]))
+    quoted = "; ".join(dict.fromkeys(f'"{_tidy(line)}"' for _, line in hits[:_LINES_MAX]))
     return f"{_HEADER}:{hits[0][0]}: {quoted}"
 
 
@@ -117,7 +117,7 @@ def _message(pattern: str, messages: Sequence[tuple[str, str]]) -> str:
     for title, text in messages:
         for sentence in _SENTENCE.split(text):
             if re.search(pattern, " ".join(sentence.split())):
-                return f"commit message of “{title}”: “{_tidy(sentence)}”"
+                return f'commit message of "{title}": "{_tidy(sentence)}"'
     return ""
 
 

@@ -13,6 +13,7 @@ from reviewbot.model import (
     ApplyState,
     BaseInfo,
     Blame,
+    Breach,
     Case,
     Finding,
     HunkFailure,
@@ -22,6 +23,7 @@ from reviewbot.model import (
     Report,
     RunInfo,
     Series,
+    SourceLine,
     StageResult,
     Status,
     VerdictKind,
@@ -332,6 +334,67 @@ FAILING = {
 }
 
 
+def _breached(case: Case) -> Case:
+    if not case.counts:
+        return case
+    rule = "build-id.kernel" if "kernel" in case.name else "header.size"
+    others = (Breach(rule="sample.time", seen="TIME 0"),) if rule == "header.size" else ()
+    return replace(case, breaches=(Breach(rule=rule, seen=case.reason), *others))
+
+
+def selftest_findings() -> StageResult:
+    """Return a selftest stage whose three failing cases are two findings."""
+    stage = selftest(FAILING)
+    failing = tuple(_breached(case) for case in stage.cases)
+    size = Finding(
+        title="header.size 64; expected 72, to which sample_type 0x2000007 decodes",
+        severity=Status.FAIL,
+        origin=Origin.INTRODUCED,
+        file="kernel/events/core.c",
+        line=2105,
+        function="__perf_event_header_size",
+        rule="header.size",
+        breach=Breach(
+            rule="header.size",
+            text="A record has as many bytes as header.size says",
+            sources=("perf_event_open(2), MMAP layout", 'include/uapi/linux/perf_event.h:9: "__u16 size;"'),
+            seen="header.size 64",
+            expected="72, to which sample_type 0x2000007 decodes",
+            record=HEX_EXCERPT,
+        ),
+        lines=(
+            SourceLine(
+                patch=3,
+                file="kernel/events/core.c",
+                line=2104,
+                function="__perf_event_header_size",
+                text="\tif (sample_type & PERF_SAMPLE_BUILD_ID_OFFSET)",
+                writes=False,
+            ),
+            SourceLine(
+                patch=3,
+                file="kernel/events/core.c",
+                line=2105,
+                function="__perf_event_header_size",
+                text="\t\tsize += sizeof(struct perf_sample_build_id_offset);",
+            ),
+        ),
+        cases=tuple(case.name for case in failing if case.counts and "kernel" not in case.name),
+        reproduce="cd /rb/bin && ./layout",
+        reproducer="selftest/reproduce/layout-size.c",
+    )
+    kernel = Finding(
+        title="an entry that is no user address has a build ID",
+        severity=Status.FAIL,
+        origin=Origin.INTRODUCED,
+        rule="build-id.kernel",
+        breach=Breach(rule="build-id.kernel", text="A kernel address has size 0", seen="a kernel entry has size 20"),
+        cases=tuple(case.name for case in failing if case.counts and "kernel" in case.name),
+        reproduce="cd /rb/bin && ./chains",
+    )
+    return replace(stage, findings=(size, kernel), cases=failing)
+
+
 def checks() -> StageResult:
     """Return a check stage with a warning of the series and two findings that do not count."""
     return StageResult(
@@ -413,6 +476,11 @@ def incomplete_warn() -> Report:
 def failing_cases() -> Report:
     """Return a run in which three cases fail on patched."""
     return report((*_prepared(), checks(), configure(), build(), boot(), selftest(FAILING)), applied())
+
+
+def case_findings() -> Report:
+    """Return a run in which three cases fail on patched, for two reasons."""
+    return report((*_prepared(), checks(), configure(), build(), boot(), selftest_findings()), applied())
 
 
 def skipped(*names: str, why: str) -> tuple[StageResult, ...]:
@@ -656,6 +724,7 @@ def every() -> dict[str, Report]:
         passing,
         incomplete_warn,
         failing_cases,
+        case_findings,
         does_not_apply,
         already_merged,
         build_error,

@@ -37,6 +37,7 @@ def plain(page: str) -> str:
         ("passing", "Nothing that this series breaks was found."),
         ("incomplete_warn", "Nothing is known to break; a reader should look at something."),
         ("failing_cases", "This series breaks 3 test cases."),
+        ("case_findings", "This series breaks 2 rules in 3 test cases."),
         ("build_error", "This series breaks the build."),
         ("panic", "This series breaks the boot."),
         ("does_not_apply", "The series does not apply, so nothing was tested."),
@@ -55,6 +56,22 @@ def test_a_failing_case_has_its_excerpt_and_its_command() -> None:
     assert "# header.size 64, decoded 72" in text
     assert "reviewbot selftest generate series.txt --tree demo -o selftest" in text
     assert "2 of 2 runs" in text
+
+
+def test_a_finding_of_cases_shows_rule_record_lines_and_cases() -> None:
+    page = PAGES["case_findings"]
+    text = plain(page)
+    shown = page.partition('id="stage-7-finding-0"')[2].partition("</article>")[0]
+    assert "72, to which sample_type 0x2000007 decodes" in shown
+    assert "A record has as many bytes as header.size says." in shown
+    assert "perf_event_open(2), MMAP layout" in shown
+    assert '<a href="./selftest/reproduce/layout-size.c">' in shown
+    assert "<details" in shown.partition("0000  09 00")[0]
+    assert shown.count('<th scope="row">') == 2
+    assert 'class="around"><span class="no">2104</span>if (sample_type' in shown
+    assert '<span class="no">2105</span>\tsize += sizeof' in shown
+    assert "stands nowhere in this tree" in text
+    assert 'id="stage-7-case-' not in page
 
 
 def test_prerequisites_and_missing_patches_are_shown_apart() -> None:

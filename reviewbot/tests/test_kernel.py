@@ -71,6 +71,40 @@ def test_the_demo(cache: Cache, demo: Request, tmp_path: Path) -> None:
     for case in cases.values():
         assert set(case) >= {"name", "base", "patched", "reason"}
         assert case["patched"] != "error", case
+    findings = [f for f in done["selftest"]["findings"] if f["origin"] == "introduced"]
+    assert {f["rule"]: {line["function"] for line in f["lines"] if line["writes"]} for f in findings} == {
+        "header.size": {"perf_prepare_sample"},
+        "build-id.size": {"perf_bpf_to_sample_bid_offset"},
+        "build-id.mapping": {"perf_output_sample_build_id"},
+        "deferred.address": {"perf_resolve_build_id_offsets"},
+    }
+    assert {line["patch"] for f in findings for line in f["lines"]} == {3}
+    reproducers_tell_base_from_patched(cache, demo, results, tmp_path / "out")
+
+
+def reproducers_tell_base_from_patched(cache: Cache, demo: Request, results: dict[str, Any], out: Path) -> None:
+    """Every reproducer compiles as its head says, fails on patched, and does not on base."""
+    sources = sorted((out / "selftest" / "reproduce").glob("*.c"))
+    failing = [
+        c for c in stages(results)["selftest"]["cases"] if c["patched"] == "fail" and c["origin"] == "introduced"
+    ]
+    assert len(sources) == len(failing)
+    share = out.parent / "reproduce"
+    (share / "bin").mkdir(parents=True)
+    for number, source in enumerate(sources):
+        argv = ["gcc", "-static", "-O2", "-Wall", "-Werror", "-o", str(share / "bin" / f"r{number}"), str(source)]
+        subprocess.run(argv, check=True)
+    names = [f"r{number}" for number in range(len(sources))]
+    machine = Machine(cache=cache, root=prepare_root(cache), timeout_s=240)
+    key = f"{load_fragments(DEFAULT_FRAGMENTS).key}-{compiler().key}"
+    for side, wanted in (("tip_commit", {"1"}), ("base_commit", {"0", "4"})):
+        image = cache.artefacts / demo.tree / key / results["apply"][side] / "bzImage"
+        tests = tuple(GuestTest(name=name, program=name) for name in names)
+        machine.boot(image, share, out.parent / f"{side}.log", tests=tests)
+        ends = {
+            source.name: (read_result(share, f"{n}.rc") or "").strip() for n, source in zip(names, sources, strict=True)
+        }
+        assert set(ends.values()) <= wanted, (side, ends)
 
 
 def broken_seed(tmp_path: Path, old: str, new: str) -> Path:
@@ -102,11 +136,11 @@ def test_one_wrong_line_is_caught(demo: Request, tmp_path: Path, old: str, new: 
     source = broken_seed(tmp_path, old, new)
     prerequisites = [word for path in demo.prerequisites for word in ("--prereq", path)]
     status, results = reviewbot("review", str(source), "--tree", demo.tree, *prerequisites, out=tmp_path / "out")
-    failed = [c["name"] for c in stages(results)["selftest"]["cases"] if c["patched"] == "fail"]
-    assert any(case in name for name in failed)
+    findings = [f for f in stages(results)["selftest"]["findings"] if f["origin"] == "introduced"]
+    assert any(case in name for f in findings for name in f["cases"])
     assert results["verdict"] == "fail"
     assert status == 1
-    assert any(name in reason for name in failed for reason in results["reasons"])
+    assert any(f["title"][:60] in reason for f in findings for reason in results["reasons"])
 
 
 @pytest.mark.parametrize(

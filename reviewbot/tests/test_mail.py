@@ -62,6 +62,15 @@ def test_the_first_failure_is_inside_with_its_command() -> None:
     )
 
 
+def test_the_first_finding_of_cases_is_explained() -> None:
+    text = render_mail(SAMPLES["case_findings"])
+    assert "- kernel/events/core.c:2105: header.size 64; expected 72" in text
+    assert "Rule header.size says that a record has as many bytes" in text
+    assert "| expected  72, to which sample_type 0x2000007 decodes\n| seen      header.size 64\n" in text
+    assert "| kernel/events/core.c:2105: size += sizeof(struct perf_sample_build_id_offset);" in text
+    assert "selftest/reproduce/layout-size.c in the report's directory" in text
+
+
 def test_a_series_that_does_not_apply_is_told_where() -> None:
     lines = body(samples.does_not_apply())
     assert "- kernel/events/core.c: hunk 9 at line 16021: nothing alike is in the" in lines

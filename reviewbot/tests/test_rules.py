@@ -71,8 +71,8 @@ def test_a_source_is_quoted_from_the_tree_and_from_the_message() -> None:
     header = "/*\n *\tu8\t\tsize;\n */\n"
     message = "Write it.\n\nIf there is none, it\nis empty (size = 0) there. Other text."
     assert sources(rule, Tree(header=header, messages=(("perf: One", message),))) == (
-        "include/uapi/linux/perf_event.h:2: “u8 size;”",
-        "commit message of “perf: One”: “If there is none, it is empty (size = 0) there.”",
+        'include/uapi/linux/perf_event.h:2: "u8 size;"',
+        'commit message of "perf: One": "If there is none, it is empty (size = 0) there."',
         "m(2), S",
     )
     assert sources(rule, Tree()) == ("m(2), S",)
@@ -127,4 +127,4 @@ def test_a_rule_that_stands_nowhere_is_one_to_judge() -> None:
     (silent,) = explain((broken,), rules, Tree(messages=(("one", "nothing"),)))
     (said,) = explain((broken,), rules, Tree(messages=(("one", "It is empty (size = 0)."),)))
     assert (silent.patched, said.patched) == (Status.WARN, Status.FAIL)
-    assert said.breaches[0].sources == ("commit message of “one”: “It is empty (size = 0).”",)
+    assert said.breaches[0].sources == ('commit message of "one": "It is empty (size = 0)."',)
