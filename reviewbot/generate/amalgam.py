@@ -144,8 +144,7 @@ def _items(text: str, comment: str, file: str) -> Iterator[Item]:
     full = f"{comment}\n{text}" if comment else text
     code = _code(text)
     if text.startswith("#"):
-        word = text[1:].split(maxsplit=1)
-        if word[0] == "include":
+        if re.match(r"#\s*include\b", text):
             yield Item(kind="include", names=(), text=text, file=file)
         elif names := re.findall(r"^\s*#\s*define\s+(\w+)", text, re.MULTILINE):
             yield Item(kind="macro", names=tuple(dict.fromkeys(names)), text=full, file=file)
@@ -274,6 +273,8 @@ class Amalgam:
         used = {word for item in self._order for word in words_of(item, bodies=False)}
         types = [replace(i, text=_fewer(i.text, used)) for i in self._order if i.kind == "type"]
         structs = {n.removeprefix(_TAG) for i in types for n in i.names if re.match(rf"(?s).*\b{n}\s*\{{", i.text)}
+        # What is only pointed to may stand for itself.
+        structs |= {n.removeprefix(_TAG) for i in self.items if i.kind == "forward" for n in i.names}
         ahead = [n for n in sorted(structs) if self._used_before(n, types)]
         parts.append("\n".join(f"struct {name};" for name in ahead))
         parts += dict.fromkeys(renamed(i) for i in types)

@@ -77,9 +77,17 @@ def _unused(body: Node, cuts: list[_Cut]) -> Iterator[_Cut]:
     left = [n for n in _walk(body) if n.type == "identifier" and not any(a <= n.start_byte < b for a, b, _ in cuts)]
     for child in body.named_children:
         if child.type == "declaration" and not any(start <= child.start_byte < end for start, end, _ in cuts):
-            names = {_text(n) for n in _walk(child) if n.type == "identifier"}
+            names = set(_declared(child))
             if not any(_text(n) in names for n in left if not child.start_byte <= n.start_byte < child.end_byte):
                 yield (child.start_byte, child.end_byte, b"")
+
+
+def _declared(declaration: Node) -> Iterator[str]:
+    for child in declaration.children_by_field_name("declarator"):
+        here = child
+        while (inner := here.child_by_field_name("declarator")) is not None:
+            here = inner
+        yield _text(here)
 
 
 def _walk(node: Node) -> Iterator[Node]:

@@ -24,18 +24,22 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from reviewbot.generate.scope import Scope
-    from reviewbot.generate.spec import Specs
+    from reviewbot.generate.spec import SampleSpec, Specs
     from reviewbot.model import Case, Finding
 
 UAPI = "linux/perf_event.h"
 # What comes whatever was asked for.
-_ALWAYS = frozenset({"PERF_RECORD_LOST"})
+_ALWAYS = frozenset({"PERF_RECORD_LOST", "PERF_RECORD_THROTTLE", "PERF_RECORD_UNTHROTTLE"})
 _COMMENT = re.compile(r"[ \t]*/\*.*?\*/[ \t]*", re.DOTALL)
 _GUARD = re.compile(r"#ifndef (\w+)\n#define \1\s*\n")
 _KNOWN = re.compile(r"^#define (HAVE_\w+|SCOPE_\w+)[ \t]*(.*)$", re.MULTILINE)
 _SAMPLE_MEMBER = re.compile(r"\b(?:sample|s)\s*(?:->|\.)\s*([a-z]\w*)")
 _RECORD_MEMBER = re.compile(r"\b(?:record|r)\s*(?:->|\.)\s*([a-z]\w*)")
 _ID_MEMBER = re.compile(r"\bid\s*(?:->|\.)\s*([a-z]\w*)")
+# The tests are for x86-64.
+_X86 = {"__LITTLE_ENDIAN_BITFIELD": "1", "__BIG_ENDIAN_BITFIELD": ""}
+# A program that goes through one of these asks for types that it does not name.
+_TABLES = frozenset({"combinations", "scope_types", "sample_types"})
 _ROUNDS_MAX = 10
 _WIDTH = 90
 
@@ -57,40 +61,59 @@ def render_reproducer(scope: Scope, header: str, subject: Subject, specs: Specs 
     whole = specs or load_specs()
     program, _, case = subject.case.partition("/")
     source = f"{program}.c"
-    chosen: tuple[frozenset[str], frozenset[str]] = (frozenset(), frozenset())
-    for _ in range(_ROUNDS_MAX):
-        narrow = _narrowed(whole, *chosen)
-        files = render_kselftest(scope, narrow if chosen[0] else whole)
-        if source not in files:
-            msg = f"{subject.case}: the tests have no program {program}"
-            raise ValueError(msg)
+    narrow = whole
+    text = render_kselftest(scope, whole).get(source)
+    if text is None:
+        msg = f"{subject.case}: the tests have no program {program}"
+        raise ValueError(msg)
+    for number in range(_ROUNDS_MAX):
+        files = {**render_kselftest(scope, narrow), source: text}
         amalgam = Amalgam(items=tuple(_items(files, header, source, case)))
         reached = amalgam.reach(["main"], source)
-        needed = _needed(whole, reached, source, first=not chosen[0])
-        if chosen[0] and needed[0] <= chosen[0] and needed[1] <= chosen[1]:
+        before, narrow = narrow, _asked(whole, reached, source) if number == 0 else _read(whole, narrow, reached)
+        if number and narrow == before:
             break
-        chosen = (chosen[0] | needed[0], chosen[1] | needed[1])
     return _head(subject, case) + amalgam.render()
 
 
-def _needed(
-    specs: Specs, reached: tuple[Item, ...], source: str, *, first: bool
-) -> tuple[frozenset[str], frozenset[str]]:
-    # At first, what the program itself names; then also what the library reads of a decoded sample or record.
-    own = [item for item in reached if item.file == source] if first else reached
-    text = "\n".join(item.text for item in own if item.file != UAPI)
-    words = {word for item in own if item.file != UAPI for word in words_of(item)} if first else set()
-    members = set(_SAMPLE_MEMBER.findall(text))
-    members |= set(_ID_MEMBER.findall(text))
-    samples = {s.name for s in specs.samples if s.name in words or s.member in members}
+def _asked(specs: Specs, reached: tuple[Item, ...], source: str) -> Specs:
+    """Return the specs of what the program itself names, and of what comes whatever it asks for."""
+    own = [item for item in reached if item.file == source]
+    text = "\n".join(item.text for item in reached if item.file in (source, "event.c"))
+    words = {word for item in own for word in words_of(item)}
+    every = not _TABLES.isdisjoint(words)
+    samples = frozenset(s.name for s in specs.samples if every or s.name in words)
+    records = frozenset(
+        r.name
+        for r in specs.records
+        if r.name in words or r.name in _ALWAYS or (r.asked_by and re.search(rf"(?:\.|->){r.asked_by}\b", text))
+    )
+    checks = any("check_sample" in item.names for item in reached)
+    return _narrowed(specs, samples, samples if checks else frozenset(), records)
+
+
+def _read(specs: Specs, narrow: Specs, reached: tuple[Item, ...]) -> Specs:
+    """Return narrow with the specs of the members that the library reads; their values are not checked."""
+    text = "\n".join(item.text for item in reached if item.file != UAPI)
+    members = {*_SAMPLE_MEMBER.findall(text), *_ID_MEMBER.findall(text)}
     in_records = set(_RECORD_MEMBER.findall(text))
-    records = {r.name for r in specs.records if r.name in words or r.member in in_records} | _ALWAYS
-    return frozenset(samples), frozenset(records)
+    asked = frozenset(s.name for s in narrow.samples if s.oracle or not _spec(specs, s.name).oracle)
+    samples = {s.name for s in narrow.samples} | {s.name for s in specs.samples if s.member in members}
+    records = {r.name for r in narrow.records} | {r.name for r in specs.records if r.member in in_records}
+    return _narrowed(specs, frozenset(samples), asked, frozenset(records))
 
 
-def _narrowed(specs: Specs, samples: frozenset[str], records: frozenset[str]) -> Specs:
+def _spec(specs: Specs, name: str) -> SampleSpec:
+    return next(s for s in specs.samples if s.name == name)
+
+
+def _narrowed(specs: Specs, samples: frozenset[str], checked: frozenset[str], records: frozenset[str]) -> Specs:
     kept = tuple(
-        replace(s, excludes=tuple(name for name in s.excludes if name in samples))
+        replace(
+            s,
+            excludes=tuple(name for name in s.excludes if name in samples),
+            oracle=s.oracle if s.name in checked else "",
+        )
         for s in specs.samples
         if s.name in samples
     )
@@ -101,7 +124,7 @@ def _items(files: Mapping[str, str], header: str, source: str, case: str) -> Ite
     known = dict.fromkeys((f"SCOPE_{name}" for name in _oracles()), "")
     known |= {name: value.strip() or "1" for name, value in _KNOWN.findall(files["compat.h"] + files["scope.h"])}
     bare = "\n".join(line for line in _COMMENT.sub("", header).split("\n") if line.strip())
-    yield from split_items(resolve(bare, dict.fromkeys(_GUARD.findall(bare), "")), UAPI)
+    yield from split_items(resolve(bare, _X86 | dict.fromkeys(_GUARD.findall(bare), "")), UAPI)
     runtime = (data_dir("selftests") / "single" / "ktap.c").read_text(encoding="utf-8")
     library = {n: t for n, t in files.items() if n.endswith((".h", ".c")) and not _is_program(n, files)}
     for name, text in {**library, "ktap.c": runtime, source: one_case(files[source], case)}.items():
