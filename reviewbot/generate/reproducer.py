@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from reviewbot.generate.amalgam import Amalgam, Item, resolve, split_items, words_of
 from reviewbot.generate.kselftest import CONFIG, load_specs, render_kselftest
 from reviewbot.generate.one_case import one_case
+from reviewbot.generate.rules import macro_of
 from reviewbot.model import main_breach
 from reviewbot.resources import data_dir
 
@@ -70,14 +71,23 @@ def render_reproducer(scope: Scope, header: str, subject: Subject, specs: Specs 
         files = {**render_kselftest(scope, narrow), source: text}
         amalgam = Amalgam(items=tuple(_items(files, header, source, case)))
         reached = amalgam.reach(["main"], source)
-        before, narrow = narrow, _asked(whole, reached, source) if number == 0 else _read(whole, narrow, reached)
+        before, narrow = (
+            narrow,
+            _asked(whole, amalgam, reached, source, macro_of(subject.rule))
+            if number == 0
+            else _read(whole, narrow, reached),
+        )
         if number and narrow == before:
             break
     return _head(subject, case) + amalgam.render()
 
 
-def _asked(specs: Specs, reached: tuple[Item, ...], source: str) -> Specs:
-    """Return the specs of what the program itself names, and of what comes whatever it asks for."""
+def _asked(specs: Specs, amalgam: Amalgam, reached: tuple[Item, ...], source: str, rule: str) -> Specs:
+    """Return the specs of what the program itself names, and of what comes whatever it asks for.
+
+    Only values whose oracle can find the rule broken are checked; all, where the program itself looks at what the
+    oracles counted.
+    """
     own = [item for item in reached if item.file == source]
     text = "\n".join(item.text for item in reached if item.file in (source, "event.c"))
     words = {word for item in own for word in words_of(item)}
@@ -88,8 +98,26 @@ def _asked(specs: Specs, reached: tuple[Item, ...], source: str) -> Specs:
         for r in specs.records
         if r.name in words or r.name in _ALWAYS or (r.asked_by and re.search(rf"(?:\.|->){r.asked_by}\b", text))
     )
+    checked = frozenset(
+        s.name for s in specs.samples if s.name in samples and (rule in words or _finds(amalgam, s.oracle, rule))
+    )
     checks = any("check_sample" in item.names for item in reached)
-    return _narrowed(specs, samples, samples if checks else frozenset(), records)
+    return _narrowed(specs, samples, checked if checks else frozenset(), records)
+
+
+def _finds(amalgam: Amalgam, oracle: str, rule: str) -> bool:
+    """Tell whether an oracle, or a function of the oracles that it calls, names the rule."""
+    seen: set[str] = set()
+    ahead = [f"oracle_{oracle}"]
+    while ahead:
+        name = ahead.pop()
+        item = next((i for i in amalgam.items if name in i.names and i.file.startswith("oracle")), None)
+        if name == rule:
+            return True
+        if item is not None and name not in seen:
+            seen.add(name)
+            ahead += words_of(item)
+    return False
 
 
 def _read(specs: Specs, narrow: Specs, reached: tuple[Item, ...]) -> Specs:

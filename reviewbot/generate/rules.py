@@ -53,7 +53,12 @@ class Rule:
     @property
     def macro(self) -> str:
         """Name of its macro in the generated rules.h."""
-        return "RULE_" + re.sub(r"[.-]", "_", self.name).upper()
+        return macro_of(self.name)
+
+
+def macro_of(name: str) -> str:
+    """Return the name of the macro that rules.h has for a rule."""
+    return "RULE_" + re.sub(r"[.-]", "_", name).upper()
 
 
 def parse_rules(text: str) -> dict[str, Rule]:
