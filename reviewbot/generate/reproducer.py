@@ -14,7 +14,8 @@ import textwrap
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from reviewbot.generate.amalgam import Amalgam, Item, resolve, split_items, words_of
+from reviewbot.generate.amalgam import Amalgam
+from reviewbot.generate.csplit import Item, resolve, split_items, words_of
 from reviewbot.generate.kselftest import CONFIG, load_specs, render_kselftest
 from reviewbot.generate.one_case import one_case
 from reviewbot.generate.rules import macro_of

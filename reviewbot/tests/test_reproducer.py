@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reviewbot.generate.amalgam import Amalgam, Item, resolve, split_items
+from reviewbot.generate.amalgam import Amalgam
+from reviewbot.generate.csplit import Item, resolve, split_items
 from reviewbot.generate.one_case import one_case
 from reviewbot.generate.reproducer import Subject, about, file_name, render_reproducer
 from reviewbot.model import Breach, Case, Finding, Origin, SourceLine, Status
