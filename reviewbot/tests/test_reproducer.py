@@ -3,6 +3,7 @@
 import re
 import shutil
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,8 @@ from reviewbot.generate.one_case import one_case
 from reviewbot.generate.reproducer import Subject, about, file_name, render_reproducer
 from reviewbot.model import Breach, Case, Finding, Origin, SourceLine, Status
 from reviewbot.tests.test_kselftest import NEW, RAW, with_new_names
+from reviewbot.tools.kernel import Kernel
+from reviewbot.tools.reproducers import write_reproducers
 
 SYSTEM = Path("/usr/include/linux/perf_event.h")
 needs_compiler = pytest.mark.skipif(not shutil.which("gcc") or not SYSTEM.exists(), reason="no compiler")
@@ -179,6 +182,37 @@ def test_the_head_is_a_comment_whatever_a_record_holds() -> None:
     assert "The rule, a.b: It is so." in lines
     assert "k/a.c:7: x = 1; /* y */" in lines
     assert any("gcc -static" in text for text in lines)
+
+
+@needs_compiler
+def test_a_file_is_written_for_each_case_that_counts(tmp_path: Path) -> None:
+    place = tmp_path / "include" / "linux"
+    place.mkdir(parents=True)
+    (place / "perf_event.h").write_text(header(), encoding="utf-8")
+    kernel = Kernel(
+        commit="c",
+        image=tmp_path,
+        headers=tmp_path / "include",
+        config=tmp_path,
+        release="7.2.9",
+        diagnostics=(),
+        objects=0,
+        cached=True,
+    )
+    names = ("abi/reserved.BUILD_ID_OFFSET", "abi/unused_bits_refused", "abi")
+    breach = Breach(rule="open.refused", seen="s")
+    cases = [
+        Case(name=n, base=Status.PASS, patched=Status.FAIL, reason="r", origin=Origin.INTRODUCED, breaches=(breach,))
+        for n in names
+    ]
+    ours = Finding(title="t", severity=Status.FAIL, origin=Origin.INTRODUCED, rule="open.refused", cases=names)
+    old = replace(ours, origin=Origin.PRE_EXISTING)
+    found, left = write_reproducers(tmp_path, (ours, old), cases, scope=NEW, patched=kernel)
+    assert found.reproducer == "selftest/reproduce/abi-reserved.BUILD_ID_OFFSET.c"
+    assert not left.reproducer
+    written = sorted(path.name for path in (tmp_path / "selftest" / "reproduce").iterdir())
+    assert written == ["abi-reserved.BUILD_ID_OFFSET.c", "abi-unused_bits_refused.c"]
+    assert "7.2.9" in (tmp_path / found.reproducer).read_text()
 
 
 def test_a_name_of_a_case_is_a_name_of_a_file() -> None:

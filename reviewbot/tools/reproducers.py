@@ -23,14 +23,14 @@ def write_reproducers(
 ) -> tuple[Finding, ...]:
     """Write a C file for each case of a finding, and return the findings with the path of their first one.
 
-    Pre-existing findings have none.
+    Pre-existing findings have none, nor has what a program did as a whole.
     """
     header = (patched.headers / UAPI).read_text(encoding="utf-8")
     directory = run_dir / DIRECTORY
     named = {case.name: case for case in cases}
     done = []
     for finding in findings:
-        ours = [named[name] for name in finding.cases] if finding.counts else []
+        ours = [named[name] for name in finding.cases if "/" in name] if finding.counts else []
         for case in ours:
             lines = about(case, finding, f"the patched kernel, {patched.release}")
             text = render_reproducer(scope, header, Subject(case=case.name, rule=finding.rule, about=lines))
