@@ -171,5 +171,5 @@ def render_plain(report: PlainReport) -> str:
         lines.append(f"  run {number}: {run.ending} after {run.duration_s:.0f} s; {tally}")
     for name in sorted(report.bad):
         seen = [run.cases[name] for run in report.runs if name in run.bad]
-        lines.append(one_line(f"  {name}: fails in {len(seen)} of {total}: {seen[0].reason}", 400))
+        lines.append("  " + one_line(f"{name}: fails in {len(seen)} of {total}: {seen[0].reason}", 400))
     return "\n".join(lines) + "\n"

@@ -63,9 +63,18 @@ def test_what_an_older_header_lacks_is_defined_and_what_it_has_is_not() -> None:
     assert "#define PERF_SAMPLE_CGROUP (1ULL << 21)" in compat
     assert "#define PERF_SAMPLE_PHYS_ADDR" not in compat
     assert "#define PERF_FORMAT_LOST" not in compat
+    assert "#define HAVE_RESERVED_2 1" in compat
     assert "#define PERF_RECORD_CALLCHAIN_DEFERRED 22" in compat
     assert "#define HAVE_SAMPLE_MAX_STACK 1" in compat
     assert "#define HAVE_DEFER_CALLCHAIN 0" in compat
+
+
+def test_an_old_kernel_is_not_asked_for_what_its_header_does_not_have() -> None:
+    header = "enum perf_event_sample_format {" + ",".join(f"{n} = {v}" for n, v in ALL[:19]) + "};\n"
+    header += "struct perf_event_attr {\n\t__u32\t__reserved_2;\t/* align to __u64 */\n};\n"
+    compat = render_kselftest(find_scope(header, header, "", SPECS, every=True))["compat.h"]
+    assert "#define PERF_FORMAT_LOST 0\n" in compat
+    assert "#define HAVE_RESERVED_2 0\n" in compat
 
 
 def test_rendering_is_deterministic() -> None:
