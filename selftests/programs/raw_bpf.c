@@ -42,6 +42,7 @@
 static struct event event, trigger;
 static int value_map, result_map, output_map;
 static const struct packet_path *path;
+static unsigned int longest;		/* of a packet, in packet_small() */
 static unsigned char value[VALUE_SIZE], packet[PACKET_SIZE];
 
 static void open_output(__u64 bits, unsigned int pages)
@@ -197,23 +198,6 @@ static int load_packet(unsigned int meta, unsigned int length)
 	return bpf_load(path->type, &program);
 }
 
-/* The first path on which a program may write to events. */
-static void choose_path(void)
-{
-	for (unsigned int i = 0; i < PACKET_PATHS; i++) {
-		int fd;
-
-		path = &packet_paths[i];
-		fd = load_packet(SMALLEST, 0);
-		if (fd < 0)
-			continue;
-		close(fd);
-		ktap_diag("packets at a %s", path->name);
-		return;
-	}
-	ktap_skip("no program that sees packets may write to an event");
-}
-
 /* Let a program write meta bytes and length bytes of a packet of size. */
 static __s64 output_packet(unsigned int meta, unsigned int length,
 			   unsigned int size)
@@ -228,6 +212,30 @@ static __s64 output_packet(unsigned int meta, unsigned int length,
 	path->detach();
 	close(fd);
 	return take_result();
+}
+
+/* The first path on which a program may write to events. */
+static void choose_path(void)
+{
+	for (unsigned int i = 0; i < PACKET_PATHS; i++) {
+		int fd;
+
+		path = &packet_paths[i];
+		fd = load_packet(SMALLEST, 0);
+		if (fd < 0)
+			continue;
+		close(fd);
+		ktap_diag("packets at a %s", path->name);
+		longest = LONGEST;
+		/* The header is that of the patched kernel. */
+		if (ktap_kernel == KERNEL_BASE && longest &&
+		    output_packet(SMALLEST, 1, SMALL_PACKET) == -EINVAL)
+			longest = 0;
+		while (event_next(&event))
+			;
+		return;
+	}
+	ktap_skip("no program that sees packets may write to an event");
 }
 
 /* One sample is in the ring: size bytes, of which the last are of a packet. */
@@ -376,16 +384,16 @@ static void packet_small(const void *arg)
 	start(PERF_SAMPLE_RAW);
 	choose_path();
 	for (unsigned int meta = SMALLEST; meta < 10; meta++)
-		for (unsigned int length = 0; length <= LONGEST; length++)
+		for (unsigned int length = 0; length <= longest; length++)
 			check_output(meta, length,
 				     output_packet(meta, length, SMALL_PACKET));
 }
 
 static void need_packet_data(void)
 {
-	if (!LONGEST)
-		ktap_skip("this tree's programs cannot append a packet");
 	choose_path();
+	if (!longest)
+		ktap_skip("this kernel's programs cannot append a packet");
 }
 
 /* The packet's bytes lie in several pages. */
