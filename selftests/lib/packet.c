@@ -16,7 +16,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#define ROOM		(1 << 20)	/* of a socket's buffer */
+#define ROOM		(1024 * 1024)	/* of a socket's buffer */
 #define HEADER_SIZE	64		/* linear, of a packet with pages */
 #define REQUEST_SIZE	256
 

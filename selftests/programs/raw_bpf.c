@@ -323,7 +323,8 @@ static void check_padding(unsigned int size)
 		return;
 	for (unsigned int i = size; i < filled; i++)
 		if (sample.raw.data[i] &&
-		    ktap_fail(RULE_RAW_PADDING "%u bytes: byte %u of RAW is %#x; expected 0 to fill up",
+		    ktap_fail(RULE_RAW_PADDING
+			      "%u bytes: byte %u of RAW is %#x; expected 0 to fill up",
 			      size, i, sample.raw.data[i]))
 			ktap_hexdump(header, header->size);
 }
