@@ -321,12 +321,15 @@ static void check_padding(unsigned int size)
 
 	if (ktap_failures() || decode_sample(&event.attr, header, &sample))
 		return;
-	for (unsigned int i = size; i < filled; i++)
-		if (sample.raw.data[i] &&
-		    ktap_fail(RULE_RAW_PADDING
-			      "%u bytes: byte %u of RAW is %#x; expected 0 to fill up",
-			      size, i, sample.raw.data[i]))
+	for (unsigned int i = size; i < filled; i++) {
+		if (!sample.raw.data[i])
+			continue;
+		if (ktap_fail(RULE_RAW_PADDING
+			      "%u bytes: byte %u of RAW is %#x; expected 0", size, i,
+			      sample.raw.data[i]))
 			ktap_hexdump(header, header->size);
+		return;
+	}
 }
 
 /* perf_event_open(2): "The values are padded with 0", in a used ring too. */
