@@ -36,6 +36,9 @@ Inbox = Annotated[
     ),
 ]
 Every = Annotated[bool, typer.Option("--all", help="Tests of every sample type, not only of those in the series.")]
+Fragment = Annotated[
+    list[str] | None, typer.Option("--kconfig", metavar="NAME", help="Fragments instead of the default ones.")
+]
 
 Coverage = Annotated[
     bool, typer.Option("--coverage", help="Measure which added lines the tests run (one more build and boot).")

@@ -15,6 +15,7 @@ from reviewbot.cli.common import (
     Base,
     Coverage,
     Every,
+    Fragment,
     Inbox,
     Out,
     Prereq,
@@ -50,9 +51,7 @@ def review(
     allow_fuzz: Annotated[
         bool, typer.Option("--allow-fuzz", help="Let a patch apply where its context differs; the report says so.")
     ] = False,
-    fragment: Annotated[
-        list[str] | None, typer.Option("--kconfig", metavar="NAME", help="Fragments instead of the default ones.")
-    ] = None,
+    fragment: Fragment = None,
     boot_timeout: Annotated[
         int, typer.Option("--boot-timeout", metavar="SECONDS", min=1, help="How long a boot without tests may take.")
     ] = 600,

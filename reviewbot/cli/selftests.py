@@ -8,9 +8,11 @@ from typing import Annotated
 import typer
 
 from reviewbot.cli.common import (
+    EXIT_FAIL,
     EXIT_INCONCLUSIVE,
     Base,
     Every,
+    Fragment,
     Out,
     Prereq,
     Quiet,
@@ -52,6 +54,29 @@ def selftest_generate(
     )
     names = generate_selftests(request, open_cache())
     print(f"{directory}: {', '.join(names)}")
+
+
+@group.command("run")
+def selftest_run(
+    tree: TreeName,
+    base: Base = "",
+    runs: Annotated[int, typer.Option("--runs", metavar="N", min=1, help="How often the kernel is booted.")] = 1,
+    out: Out = None,
+    fragment: Fragment = None,
+    quiet: Quiet = False,
+) -> None:
+    """Run the tests of every sample type on a tree as it is, without a series."""
+    from reviewbot.plain import render_plain, run_plain  # noqa: PLC0415
+
+    directory = out or Path("reports") / "plain" / tree
+    report = run_plain(
+        tree, open_cache(), directory, rev=base, runs=runs, fragments=fragment or (), note=note_to_stderr(quiet)
+    )
+    print(render_plain(report), end="")
+    print(f"\nKTAP and consoles: {directory}")
+    if not report.finished:
+        raise typer.Exit(EXIT_INCONCLUSIVE)
+    raise typer.Exit(EXIT_FAIL if report.bad else 0)
 
 
 @commands.command()

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 ENUM = "perf_event_sample_format"
 _WORD = re.compile(r"\b[A-Za-z_]\w*\b")
+_PADDING = re.compile(r"\b(\w+)[ \t]*;[ \t]*/\*[ \t]*align\b")
 _HUNK = re.compile(r"@@ -\d+(?:,\d+)? \+\d+(?:,\d+)? @@(.*)")
 _UAPI_FILES = ("include/uapi/", "tools/include/uapi/")
 
@@ -38,7 +39,8 @@ class Scope:
 
     types are in the order of their value. all_types is every type of the patched header (name, value), without
     PERF_SAMPLE_MAX. unverified are the types in scope whose payload no spec describes: only generic tests run for them.
-    names is every word of the patched header; empty: not looked at, all are there.
+    names is every word of the patched header; empty: not looked at, all are there. padding are the members that its
+    comments call alignment: nobody promises that a kernel looks at them.
     provisional are specs made from the UAPI comment for every type that has none. records names the record types that
     the series touches. notes are one line each.
     """
@@ -49,6 +51,7 @@ class Scope:
     records: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     names: frozenset[str] = frozenset()
+    padding: frozenset[str] = frozenset()
     provisional: tuple[SampleSpec, ...] = ()
 
     @property
@@ -86,6 +89,7 @@ def find_scope(base_header: str, patched_header: str, diff: str, specs: Specs, *
         records=tuple(r.name for r in specs.records if r.name in words or set(r.functions) & owners),
         notes=(*_notes(base, patched, real, specs), *_comment_notes(patched_header, types, specs)),
         names=frozenset(_WORD.findall(patched_header)),
+        padding=frozenset(_PADDING.findall(patched_header)),
         provisional=tuple(provisional_spec(patched_header, n, v) for n, v in real.items() if not specs.sample(n)),
     )
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from reviewbot.parse.diagnostics_lines import Head, clean, head_of
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 _IN_FUNCTION = re.compile(r"(?:(?P<file>[^\s:][^:]*): )?In (?:member )?function '(?P<name>[^']+)'[:,]$")
 _LD_FUNCTION = re.compile(r"(?:\S*ld(?:\.\w+)?: )?\S+: in function '(?P<name>[^']+)':(?P<rest>.*)$")
 _INLINED = re.compile(r" +inlined from '(?P<name>[^']+)' at ")
+_FROM = re.compile(r"(?:In file included from| {4,}from| +inlined from '[^']+' at) (?P<unit>[^\s:]+\.[cS])\b")
 _TOP_LEVEL = re.compile(r"(?P<file>[^\s:][^:]*): At top level:$")
 _CONTEXT = re.compile(
     r"In file included from |                 from |\S+: Assembler messages:|\d+ (?:warning|error)s? generated"
@@ -55,7 +56,8 @@ class Diagnostic:
     file is relative to the tree, line and column are 1-based (0 unknown). kind is "error" or "warning". flag is the
     warning's option (``-Wunused-variable``, also when -Werror made it an error) or the tool (``sparse``, ``ld``,
     ``modpost``, ``objtool``, ``as``, ``make``, ``kconfig``, ``kernel-doc``), empty for a plain compiler error. excerpt
-    is the diagnostic as it was printed.
+    is the diagnostic as it was printed. unit is the source file that was compiled, where the compiler says it; it tells
+    which compilation repeats a header's diagnostic, and is no part of what makes two of them equal.
     """
 
     file: str
@@ -66,6 +68,7 @@ class Diagnostic:
     function: str
     text: str
     excerpt: str
+    unit: str = field(default="", compare=False)
 
     @property
     def identity(self) -> tuple[str, str, str, str]:
@@ -130,6 +133,7 @@ class _Reader:
         self._trees = trees
         self._functions: dict[str, str] = {}  # file -> the function that its next diagnostic is in
         self._inlined = ""
+        self._unit = ""
         self._ld = ""
 
     def read(self) -> list[Diagnostic]:
@@ -137,6 +141,10 @@ class _Reader:
         place = 0
         while place < len(self._lines) and len(found) < _MAX_DIAGNOSTICS:
             line = self._lines[place]
+            if match := _FROM.match(line):
+                self._unit = match["unit"]
+            elif _KBUILD.match(line):
+                self._unit = ""
             head = None if self._context(line) else head_of(self._without_ld_function(line))
             if head is None or head.kind == "note":
                 place += 1
@@ -198,6 +206,7 @@ class _Reader:
             function=function,
             text=self._without_trees(head.text),
             excerpt="\n".join(body),
+            unit=self._relative(self._unit) if file.endswith(".h") else "",
         )
 
     def _without_trees(self, text: str) -> str:

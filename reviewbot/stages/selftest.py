@@ -77,6 +77,12 @@ def read_scope(repo: Path, applied: ApplyResult, series: Series, *, every: bool 
     return find_scope(headers[0], headers[1], diff.stdout, load_specs(), every=every)
 
 
+def read_plain_scope(repo: Path, commit: str) -> Scope:
+    """Return the scope of a tree without a series: every sample type that it has. Raises UapiError as read_scope()."""
+    header = must(repo, "show", f"{commit}:{HEADER}")
+    return find_scope(header, header, "", load_specs(), every=True)
+
+
 def write_selftests(
     repo: Path, applied: ApplyResult, series: Series, directory: Path, *, every: bool = False
 ) -> tuple[str, ...]:

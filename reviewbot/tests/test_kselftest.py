@@ -63,9 +63,18 @@ def test_what_an_older_header_lacks_is_defined_and_what_it_has_is_not() -> None:
     assert "#define PERF_SAMPLE_CGROUP (1ULL << 21)" in compat
     assert "#define PERF_SAMPLE_PHYS_ADDR" not in compat
     assert "#define PERF_FORMAT_LOST" not in compat
+    assert "#define HAVE_RESERVED_2 1" in compat
     assert "#define PERF_RECORD_CALLCHAIN_DEFERRED 22" in compat
     assert "#define HAVE_SAMPLE_MAX_STACK 1" in compat
     assert "#define HAVE_DEFER_CALLCHAIN 0" in compat
+
+
+def test_an_old_kernel_is_not_asked_for_what_its_header_does_not_have() -> None:
+    header = "enum perf_event_sample_format {" + ",".join(f"{n} = {v}" for n, v in ALL[:19]) + "};\n"
+    header += "struct perf_event_attr {\n\t__u32\t__reserved_2;\t/* align to __u64 */\n};\n"
+    compat = render_kselftest(find_scope(header, header, "", SPECS, every=True))["compat.h"]
+    assert "#define PERF_FORMAT_LOST 0\n" in compat
+    assert "#define HAVE_RESERVED_2 0\n" in compat
 
 
 def test_rendering_is_deterministic() -> None:
@@ -171,6 +180,45 @@ def test_every_source_compiles_without_a_warning(rendered: Path) -> None:
     sources = sorted(str(path) for path in rendered.glob("*.c"))
     result = subprocess.run(
         ["gcc", "-fsyntax-only", *flags, *include, *sources],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert result.returncode == 0, result.stderr
+
+
+def aged(header: str) -> str:
+    """The header as a tree of 2016 had it, as far as the tests can tell."""
+    text = re.sub(r"/\*.*?\*/", "", header, flags=re.DOTALL)
+    for name, value in ALL:
+        if value > 1 << 18:
+            text = re.sub(rf"^\s*{name}\s*=.*,$", "", text, flags=re.MULTILINE)
+    text = re.sub(r"^\s*PERF_FORMAT_LOST\s*=.*,$", "", text, flags=re.MULTILINE)
+    text = re.sub(r"^\s*PERF_RECORD_\w+\s*=\s*(1[6-9]|2\d),$", "", text, flags=re.MULTILINE)
+    text = re.sub(r"^#define PERF_RECORD_MISC_(MMAP_BUILD_ID|FORK_EXEC|SWITCH_OUT_PREEMPT)\b.*$", "", text, flags=re.M)
+    for number, name in enumerate(
+        ("sample_max_stack", "mem_lvl_num", "build_id", "namespaces", "ksymbol", "bpf_event")
+    ):
+        text = re.sub(rf"\b{name}\b(?=\s*[:;])", f"later_{number}", text)
+    return re.sub(r"(__reserved_2;)", r"\1 /* align to __u64 */", text, count=1)
+
+
+def test_every_source_compiles_against_an_old_header(tmp_path: Path) -> None:
+    system = Path("/usr/include/linux/perf_event.h")
+    if not shutil.which("gcc") or not system.exists():
+        pytest.skip("no compiler or header")
+    header = aged(system.read_text(encoding="utf-8"))
+    files = render_kselftest(find_scope(header, header, "", SPECS, every=True))
+    for have in ("RESERVED_2", "SAMPLE_MAX_STACK", "MEM_LVL_NUM", "BUILD_ID", "NAMESPACES", "KSYMBOL"):
+        assert f"#define HAVE_{have} 0\n" in files["compat.h"]
+    (tmp_path / "linux").mkdir()
+    (tmp_path / "linux" / "perf_event.h").write_text(header, encoding="utf-8")
+    directory = tmp_path / "tests"
+    directory.mkdir()
+    sources = sorted(str(path) for path in write(files, directory).glob("*.c"))
+    flags = ["-std=gnu11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Wno-missing-field-initializers", "-Werror"]
+    result = subprocess.run(
+        ["gcc", "-fsyntax-only", *flags, "-isystem", str(tmp_path), *sources],
         capture_output=True,
         text=True,
         check=False,

@@ -11,7 +11,7 @@ PACKAGE = Path(__file__).resolve().parents[1]
 # From the top down: a module imports from the layers below its own. A new module at the top gets its place here.
 LAYERS = (
     {"cli"},
-    {"mutate"},
+    {"mutate", "plain"},
     {"pipeline", "demo", "campaign", "record", "single", "trial", "builders"},
     {"stages"},
     {"checks"},

@@ -124,6 +124,17 @@ def test_a_warning_in_a_header_is_not_blamed_on_the_next_series(bench: Bench) ->
     assert stage(report, "build") is Status.PASS
 
 
+def test_a_warning_of_a_header_in_another_object_is_still_there(bench: Bench) -> None:
+    helper = "#ifdef WITH_HELPER\nstatic int helper(void) { return 1; }\n#endif\n"
+    files = {"include/mini.h": FILES["include/mini.h"] + helper}
+    base = commit(bench.repo, {**files, "lib/two.c": "#define WITH_HELPER\n" + FILES["lib/two.c"]}, "mini: warn in one")
+    must(bench.tree.repo, "fetch", "--quiet", str(bench.repo), "main")
+    commit(bench.repo, {"lib/one.c": GOOD}, "lib: say it longer")
+    report, _, _ = bench.review(patch_of(bench.repo, base), base=base)
+    found = next(s for s in report.stages if s.stage == "build").findings
+    assert [f.title for f in found if f.origin == "fixed"] == []
+
+
 def test_a_warning_of_the_linker_is_told_at_each_link(bench: Bench) -> None:
     words = "\t@echo 'ld: warning: vmlinux has a LOAD segment with RWX permissions' >&2\n\ttouch $(O)/vmlinux"
     makefile = FILES["Makefile"].replace("\ttouch $(O)/vmlinux", words)

@@ -28,22 +28,28 @@ def makefile(version: str) -> str:
 
 def test_a_tree_of_2016() -> None:
     profile = choose_profile(makefile("4.7"))
-    assert profile.names == ("before-6.3", "before-5.14", "before-5.3", "before-5.0")
+    assert profile.names == ("before-6.5", "before-6.3", "before-5.4", "before-5.3", "before-5.0")
     assert profile.cc_flags == "-fno-pie"
     assert profile.make == ("LD=ld -z max-page-size=0x200000", "HOSTCFLAGS=-O2", "KCFLAGS=-w")
     assert profile.headers == "headers_install"
-    assert [(w.symbol, w.value) for w in profile.wanted] == [("INET", "y"), ("BLOCK", "y")]
+    assert [(w.symbol, w.value) for w in profile.wanted] == [
+        ("BLOCK", "y"),
+        ("INET", "y"),
+        *((name, "y") for name in ("NET_SCHED", "NET_CLS_ACT", "NET_CLS_BPF", "NET_SCH_INGRESS", "PACKET")),
+    ]
     assert 'CC="gcc -fno-pie", LD="ld -z max-page-size=0x200000"' in dict(profile.facts)["build profile before-5.0"]
 
 
 @pytest.mark.parametrize(
     ("version", "names"),
     [
-        ("4.20", ("before-6.3", "before-5.14", "before-5.3", "before-5.0")),
-        ("5.0", ("before-6.3", "before-5.14", "before-5.3")),
-        ("5.3", ("before-6.3", "before-5.14")),
-        ("5.14", ("before-6.3",)),
-        ("6.3", ()),
+        ("4.20", ("before-6.5", "before-6.3", "before-5.4", "before-5.3", "before-5.0")),
+        ("5.0", ("before-6.5", "before-6.3", "before-5.4", "before-5.3")),
+        ("5.3", ("before-6.5", "before-6.3", "before-5.4")),
+        ("5.4", ("before-6.5", "before-6.3")),
+        ("6.2", ("before-6.5", "before-6.3")),
+        ("6.3", ("before-6.5",)),
+        ("6.5", ()),
         ("7.2", ()),
     ],
 )
@@ -107,7 +113,7 @@ def test_the_report_names_profile_and_stand_ins(tmp_path: Path) -> None:
     profile = replace(choose_profile(makefile("4.7")), wanted=())
     result = configure(replace(builder, profile=profile), base, fragments, tmp_path).result
     facts = dict(result.facts)
-    assert result.summary.endswith("build profile before-6.3, before-5.14, before-5.3, before-5.0")
+    assert result.summary.endswith("build profile before-6.5, before-6.3, before-5.4, before-5.3, before-5.0")
     assert "1 of 2 wanted symbols" in result.summary
     assert "dropped" in facts["CONFIG_POSIX_TIMERS"]
     assert "build profile before-5.0" in facts

@@ -77,7 +77,7 @@ def checkpatch(
     """
     workdir = script.parent
     (workdir / _CONFIG).touch()
-    options = ["--no-tree", "--show-types", "--no-summary", "--quiet", "--color=never"]
+    options = ["--no-tree", "--show-types", "--no-summary", "--quiet"]
     if ignore:
         options.append(f"--ignore={','.join(ignore)}")
     env = {"CHECKPATCH_CONFIG_DIR": str(workdir), "HOME": str(workdir), "GIT_DIR": str(git_dir or workdir / "no-git")}

@@ -174,15 +174,19 @@ class Builder:
             old = [Diagnostic(**entry) for entry in json.loads(path.read_text())]
         except (OSError, ValueError, TypeError):
             old = []
-        told_again = self._compiled_from({d.file for d in old}, compiled)
+        told_again = self._compiled_from({d.file for d in old if not d.unit}, compiled)
+        told_again |= {f"{name}{end}" for name in compiled for end in (".c", ".S")}
         # What is linked from objects has no record of its own; it is linked again when any of them is new.
         linked = {d.identity for d in found if d.flag == "ld"}
         kept = [
             d
             for d in old
-            if d.kind == "warning" and d.file not in told_again and d.identity not in linked and self._there(d.file)
+            if d.kind == "warning"
+            and (d.unit or d.file) not in told_again
+            and d.identity not in linked
+            and self._there(d.file)
         ]
-        result = (*kept, *found)
+        result = tuple(dict.fromkeys((*kept, *found)))
         path.write_text(json.dumps([_as_dict(d) for d in result]))
         return result
 

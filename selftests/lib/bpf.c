@@ -33,7 +33,7 @@ int bpf_map(enum bpf_map_type type, unsigned int key_size,
 	return fd;
 }
 
-void bpf_map_set(int map, __u32 key, const void *value)
+int bpf_map_try(int map, __u32 key, const void *value)
 {
 	union bpf_attr attr = {
 		.map_fd = map,
@@ -41,8 +41,15 @@ void bpf_map_set(int map, __u32 key, const void *value)
 		.value = (__u64)value,
 	};
 
-	if (call(BPF_MAP_UPDATE_ELEM, &attr))
-		ktap_stop(RULE_TEST_SETUP "BPF_MAP_UPDATE_ELEM: %m");
+	return call(BPF_MAP_UPDATE_ELEM, &attr) ? -errno : 0;
+}
+
+void bpf_map_set(int map, __u32 key, const void *value)
+{
+	int error = bpf_map_try(map, key, value);
+
+	if (error)
+		ktap_stop(RULE_TEST_SETUP "BPF_MAP_UPDATE_ELEM: %s", strerror(-error));
 }
 
 void bpf_map_get(int map, __u32 key, void *value)

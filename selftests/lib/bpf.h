@@ -12,7 +12,10 @@
 int bpf_map(enum bpf_map_type type, unsigned int key_size,
 	    unsigned int value_size, unsigned int entries);
 
-/* Write value as element key of map. */
+/* Write value as element key of map; returns 0 or -errno. */
+int bpf_map_try(int map, __u32 key, const void *value);
+
+/* The same, where it must succeed. */
 void bpf_map_set(int map, __u32 key, const void *value);
 
 /* Read element key of map. */

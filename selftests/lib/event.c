@@ -71,6 +71,33 @@ void attr_init(struct perf_event_attr *attr, enum source source, __u64 bits)
 		attr->sample_period = CLOCK_PERIOD_NS;
 	}
 	attr_for_bits(attr, bits);
+	attr->read_format &= attr_formats();
+}
+
+/* The header is that of the patched kernel: base may not know all of it. */
+__u64 attr_formats(void)
+{
+	static __u64 formats;
+
+	if (formats)
+		return formats;
+	formats = PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING |
+		  PERF_FORMAT_ID | PERF_FORMAT_GROUP | PERF_FORMAT_LOST;
+	for (__u64 bit = 1; ktap_kernel == KERNEL_BASE && bit <= formats; bit <<= 1) {
+		struct perf_event_attr attr = {
+			.size = sizeof(attr),
+			.type = PERF_TYPE_SOFTWARE,
+			.config = PERF_COUNT_SW_DUMMY,
+			.read_format = bit,
+		};
+		int fd = attr_open(&attr, 0, -1);
+
+		if (fd < 0)
+			formats &= ~bit;
+		else
+			close(fd);
+	}
+	return formats;
 }
 
 #if HAVE_DEFER_CALLCHAIN

@@ -38,6 +38,9 @@ extern const char * const source_names[SOURCE_COUNT];
  */
 void attr_init(struct perf_event_attr *attr, enum source source, __u64 bits);
 
+/* The bits of attr.read_format: all that the header has, on base that it takes. */
+__u64 attr_formats(void);
+
 /* Ask for deferred callchains; skips the case when the tree has none. */
 void attr_defer(struct perf_event_attr *attr, bool callchain, bool output);
 

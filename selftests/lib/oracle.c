@@ -358,7 +358,7 @@ void oracle_nonzero(struct expect *expect, const struct sample *sample)
 
 void oracle_data_src(struct expect *expect, const struct sample *sample)
 {
-	union perf_mem_data_src none = { .val = 0 };
+	union perf_mem_data_src none = { .val = 0 }, seen __maybe_unused;
 
 	none.mem_op = PERF_MEM_OP_NA;
 	none.mem_lvl = PERF_MEM_LVL_NA;
@@ -366,7 +366,9 @@ void oracle_data_src(struct expect *expect, const struct sample *sample)
 	none.mem_lock = PERF_MEM_LOCK_NA;
 	none.mem_dtlb = PERF_MEM_TLB_NA;
 #if HAVE_MEM_LVL_NUM
-	none.mem_lvl_num = PERF_MEM_LVLNUM_NA;
+	/* 0 names no level either: kernels before 6.2 write it. */
+	seen.val = sample->data_src.data_src;
+	none.mem_lvl_num = seen.mem_lvl_num ? PERF_MEM_LVLNUM_NA : 0;
 #endif
 	if (sample->data_src.data_src != none.val)
 		sample_fail(expect, sample, RULE_SAMPLE_HARDWARE

@@ -31,26 +31,6 @@ static const char *needs(__u64 bits)
 	return NULL;
 }
 
-/* Bits of attr.read_format that this kernel takes. */
-static __u64 known_formats(void)
-{
-	static __u64 known;
-	struct perf_event_attr attr;
-	int fd;
-
-	if (known)
-		return known;
-	known = PERF_FORMAT_LOST - 1;
-	attr_init(&attr, SOURCE_CLOCK, PERF_SAMPLE_IP);
-	attr.read_format = PERF_FORMAT_LOST;
-	fd = attr_open(&attr, 0, -1);
-	if (fd >= 0) {
-		known |= PERF_FORMAT_LOST;
-		close(fd);
-	}
-	return known;
-}
-
 static void layout(const void *arg)
 {
 	const struct layout_case *test = arg;
@@ -113,8 +93,8 @@ static void read_formats(const void *arg)
 	need_bits(type->bit);
 	if (needs(type->bit))
 		ktap_skip("needs %s", needs(type->bit));
-	for (__u64 format = 0; format < PERF_FORMAT_LOST << 1; format++) {
-		if (PERF_FORMAT_LOST & ~known_formats() & format)
+	for (__u64 format = 0; format <= attr_formats(); format++) {
+		if (format & ~attr_formats())
 			continue;
 		attr_init(&attr, SOURCE_FAULTS, type->bit | PERF_SAMPLE_READ);
 		attr.read_format = format;
@@ -182,11 +162,10 @@ static void group(const void *arg)
 	need_bits(type->bit);
 	if (needs(type->bit))
 		ktap_skip("needs %s", needs(type->bit));
-	for (__u64 format = PERF_FORMAT_GROUP; format < PERF_FORMAT_LOST << 1; format++) {
+	for (__u64 format = PERF_FORMAT_GROUP; format <= attr_formats(); format++) {
 		int sibling[SIBLINGS];
 
-		if (!(format & PERF_FORMAT_GROUP) ||
-		    (PERF_FORMAT_LOST & ~known_formats() & format))
+		if (!(format & PERF_FORMAT_GROUP) || (format & ~attr_formats()))
 			continue;
 		attr_init(&attr, SOURCE_FAULTS, type->bit | PERF_SAMPLE_READ);
 		attr.read_format = format;

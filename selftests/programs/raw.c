@@ -49,6 +49,21 @@ static void tracepoint(const void *arg)
 	run(CALLS + 1, CALLS + 1);
 }
 
+/* The same in a ring that holds older records: what fills up is 0 there too. */
+static void used_ring(const void *arg)
+{
+	struct perf_event_attr attr;
+	int error;
+
+	(void)arg;
+	attr_init(&attr, SOURCE_SYSCALLS, PERF_SAMPLE_RAW);
+	error = event_open_on(&event, &attr, 0, -1, -1, 1);
+	if (error)
+		ktap_stop(RULE_OPEN_ACCEPTED "perf_event_open(): %s", strerror(-error));
+	for (unsigned int i = 0; i < 8; i++)
+		run(CALLS + 1, CALLS + 1);
+}
+
 static void filtered(const void *arg)
 {
 	char filter[64];
@@ -73,6 +88,7 @@ static void filtered_away(const void *arg)
 int main(int argc, char **argv)
 {
 	ktap_add(tracepoint, NULL, "tracepoint");
+	ktap_add(used_ring, NULL, "tracepoint_used_ring");
 	ktap_add(filtered, NULL, "tracepoint_filtered");
 	ktap_add(filtered_away, NULL, "tracepoint_filtered_away");
 	return ktap_main(argc, argv);
