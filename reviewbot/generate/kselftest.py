@@ -36,7 +36,9 @@ class Program:
     oracles: tuple[str, ...] = ()
 
 
+# What account looks at are counts since boot: it runs before any other program has opened an event.
 PROGRAMS = (
+    Program(name="account", oracles=("build_id_offset", "callchain_build_id_offset")),
     Program(name="abi"),
     Program(name="layout"),
     Program(name="build_id", oracles=("build_id_offset", "callchain_build_id_offset")),
@@ -50,6 +52,7 @@ PROGRAMS = (
     Program(name="fuzz"),
     Program(name="races", oracles=("build_id_offset", "callchain_build_id_offset")),
     Program(name="stress", oracles=("build_id_offset", "callchain_build_id_offset")),
+    Program(name="faults", oracles=("build_id_offset", "callchain_build_id_offset")),
     Program(name="raw", oracles=("raw",)),
     Program(name="raw_bpf", oracles=("raw",)),
 )

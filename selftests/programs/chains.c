@@ -327,6 +327,107 @@ static void sysctl_busy(const void *arg)
 			  "%s is still held after the event was closed: %m", MAX_STACK);
 }
 
+/* An event without a callchain does not hold the limit. */
+static void sysctl_free(const void *arg)
+{
+	const __u64 *bits = arg;
+	struct perf_event_attr attr;
+	int fd;
+
+	need_bits(*bits);
+	attr_init(&attr, SOURCE_FAULTS, *bits);
+	fd = attr_open(&attr, 0, -1);
+	if (fd < 0)
+		ktap_stop(RULE_OPEN_ACCEPTED "perf_event_open(): %s", strerror(-fd));
+	if (!write_max_stack(PERF_MAX_STACK_DEPTH))
+		ktap_fail(RULE_SYSCTL_MAX_STACK
+			  "%s is held by an event without a callchain: %m", MAX_STACK);
+	close(fd);
+}
+
+/* A return address that looks like a marker does not begin another part. */
+static void check_forged(struct expect *expect, const struct sample *sample)
+{
+	__u64 nr = sample->callchain_build_id_offset.nr;
+	const struct build_id_offset *entry = sample->callchain_build_id_offset.entries;
+
+	if (nr != expected_count + 1 || entry[0].offset != PERF_CONTEXT_USER)
+		return;		/* of another call */
+	seen++;
+	for (unsigned int i = 0; i < chosen_count; i++) {
+		const char *problem = check_build_id(expect, &entry[i + 2], chosen[i]);
+
+		if (problem)
+			sample_fail(expect, sample, "CALLCHAIN_BUILD_ID_OFFSET[%u]: %s",
+				    i + 2, problem);
+	}
+}
+
+static void forged_marker(const void *arg)
+{
+	const struct made_case *test = arg;
+	const struct perf_event_header *header;
+	struct expect expect;
+	struct sample sample;
+	const char *problem;
+
+	need_bits(test->bits);
+	choose_depth(LEAST_FRAMES);
+	chosen[LEAST_FRAMES / 2] = PERF_CONTEXT_USER;
+	expected_count = chosen_count + 1;
+	open_chain(test, 0, 0);
+	expect_begin(&expect, &event, test->source);
+	event_enable(&event);
+	make_chain(test, chosen, chosen_count);
+	event_disable(&event);
+	expect_end(&expect);
+	expect.must_resolve = true;
+	while ((header = event_next(&event))) {
+		problem = decode_sample(&event.attr, header, &sample);
+		if (problem)
+			ktap_fail("%s", problem);
+		else
+			check_forged(&expect, &sample);
+	}
+	if (!seen)
+		ktap_fail(RULE_CHAIN_FRAMES "no chain with the %u entries of the made frames",
+			  expected_count);
+}
+
+/* What an earlier, longer chain left in the kernel's buffers does not show. */
+static void stale(const void *arg)
+{
+	const struct made_case *test = arg;
+	struct perf_event_attr attr;
+	struct expect expect;
+	int error;
+
+	need_bits(CHAIN_BIT);
+	attr_init(&attr, test->source, PERF_SAMPLE_CALLCHAIN | CHAIN_BIT);
+	error = event_open(&event, &attr);
+	if (error)
+		ktap_stop(RULE_OPEN_ACCEPTED "perf_event_open(): %s", strerror(-error));
+	choose_depth(PERF_MAX_STACK_DEPTH - 1);
+	expect_begin(&expect, &event, test->source);
+	event_enable(&event);
+	make_chain(test, chosen, chosen_count);
+	event_disable(&event);
+	event_close(&event);
+	attr_init(&attr, test->source, test->bits);
+	attr.exclude_callchain_user = test->user_only;
+	error = event_open(&event, &attr);
+	if (error)
+		ktap_stop(RULE_OPEN_ACCEPTED "perf_event_open(): %s", strerror(-error));
+	chosen_count = choose_kernel(&expect.maps, chosen);
+	event_enable(&event);
+	make_chain(test, chosen, chosen_count);
+	event_disable(&event);
+	expect_end(&expect);
+	check_ring(&expect, NULL);
+	if (!expect.samples)
+		ktap_fail(RULE_SAMPLES_COUNT "no samples; expected 1 of the made call");
+}
+
 static const struct made_case made_cases[] = {
 	{ "inside", choose_inside, PERF_SAMPLE_CALLCHAIN },
 	{ "inside.build_id", choose_inside, PERF_SAMPLE_CALLCHAIN | CHAIN_BIT },
@@ -342,6 +443,7 @@ static const struct made_case made_cases[] = {
 #define USER(bits)	{ "", NULL, bits, false, true, SOURCE_SYSCALLS }
 #define FAULT(bits)	{ "", NULL, bits, false, true, SOURCE_FAULTS }
 #define DEFERRED(bits)	{ "", NULL, bits, true, true, SOURCE_SYSCALLS }
+#define WITH_KERNEL(bits)	{ "", NULL, bits, false, false, SOURCE_SYSCALLS }
 #define BOTH		(PERF_SAMPLE_CALLCHAIN | CHAIN_BIT)
 
 static const struct depth_case depth_cases[] = {
@@ -361,12 +463,36 @@ static const struct depth_case depth_cases[] = {
 	{ "800_frames_sysctl_700.build_id", 800, 700, 0, 700, USER(BOTH) },
 	{ "200_frames_sysctl_250.both", 200, 250, 0, 201, FAULT(BOTH | ADDRESS_BIT) },
 	{ "250_frames_sysctl_250.both", 250, 250, 0, 250, FAULT(BOTH | ADDRESS_BIT) },
+	/* Behind a kernel part: entries of the kernel take no place of the user's. */
+	{ "125_frames_sysctl_250.behind_kernel", 125, 250, 0, 126, WITH_KERNEL(BOTH) },
+	{ "126_frames_sysctl_250.behind_kernel", 126, 250, 0, 127, WITH_KERNEL(BOTH) },
+	{ "127_frames_sysctl_250.behind_kernel", 127, 250, 0, 128, WITH_KERNEL(BOTH) },
+	{ "126_frames_sysctl_250.behind_kernel.both", 126, 250, 0, 127,
+	  WITH_KERNEL(BOTH | ADDRESS_BIT) },
+	{ "126_frames.behind_fault.both", 126, 0, 0, 127, FAULT(BOTH | ADDRESS_BIT) },
 	{ "126_frames.build_id.deferred", 126, 0, 0, 127, DEFERRED(CHAIN_BIT) },
 	{ "200_frames.build_id.deferred", 200, 0, 0, 201, DEFERRED(CHAIN_BIT) },
 };
 
 static const __u64 chain_bits = PERF_SAMPLE_CALLCHAIN;
 static const __u64 build_id_bits = CHAIN_BIT;
+
+/* user_only: without the user part. */
+static const struct made_case stale_cases[] = {
+	{ "fault.chain", NULL, BOTH, .source = SOURCE_FAULTS },
+	{ "fault.both", NULL, BOTH | ADDRESS_BIT, .source = SOURCE_FAULTS },
+	{ "fault.no_user_chain", NULL, CHAIN_BIT, .user_only = true, .source = SOURCE_FAULTS },
+	{ "fault.address_no_user_chain", NULL, CHAIN_BIT | ADDRESS_BIT | PERF_SAMPLE_IP,
+	  .user_only = true, .source = SOURCE_FAULTS },
+	{ "syscall.chain", NULL, BOTH, .source = SOURCE_SYSCALLS },
+	{ "syscall.no_user_chain", NULL, BOTH, .user_only = true, .source = SOURCE_SYSCALLS },
+};
+
+static const struct made_case forged_cases[] = {
+	USER(CHAIN_BIT), FAULT(CHAIN_BIT | ADDRESS_BIT),
+};
+
+static const __u64 free_bits[] = { PERF_SAMPLE_IP, ADDRESS_BIT };
 
 static const struct made_case limit_cases[] = {
 	USER(PERF_SAMPLE_CALLCHAIN), USER(BOTH),
@@ -392,5 +518,11 @@ int main(int argc, char **argv)
 	ktap_add(too_deep, &build_id_bits, "max_stack_above_sysctl.build_id");
 	ktap_add(sysctl_busy, &chain_bits, "sysctl_busy.callchain");
 	ktap_add(sysctl_busy, &build_id_bits, "sysctl_busy.build_id");
+	ktap_add(sysctl_free, &free_bits[0], "sysctl_free.ip");
+	ktap_add(sysctl_free, &free_bits[1], "sysctl_free.build_id");
+	ktap_add(forged_marker, &forged_cases[0], "forged_marker.syscall");
+	ktap_add(forged_marker, &forged_cases[1], "forged_marker.fault");
+	for (unsigned int i = 0; i < ARRAY_SIZE(stale_cases); i++)
+		ktap_add(stale, &stale_cases[i], "stale.%s", stale_cases[i].name);
 	return ktap_main(argc, argv);
 }

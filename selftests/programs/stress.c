@@ -24,8 +24,6 @@
 #define CHAIN_BIT	PERF_SAMPLE_CALLCHAIN_BUILD_ID_OFFSET
 #define FRAMES		110
 #define ROUNDS		6000
-#define IDLE_FRAMES	76
-#define IDLE_ROUNDS	60
 #define LEAK_FRAMES	480
 #define LEAK_ROUNDS	2500
 #define LEAK_LIMIT_KB	12000	/* a leak of each answer would be 38,000 */
@@ -214,67 +212,6 @@ static void leak(const void *arg)
 			  after - before, LEAK_ROUNDS);
 }
 
-/* How often this task's calls allocate size bytes. */
-static __u64 count_allocations(unsigned int size)
-{
-	long id = tracepoint_id("kmem", "kmalloc");
-	struct perf_event_attr attr;
-	char filter[64];
-	__u64 count = 0;
-	int fd;
-
-	if (id < 0)
-		ktap_skip("no kmem:kmalloc");
-	attr_init(&attr, SOURCE_SYSCALLS, 0);
-	attr.config = id;
-	attr.sample_period = 0;
-	fd = attr_open(&attr, 0, -1);
-	snprintf(filter, sizeof(filter), "bytes_req == %u", size);
-	if (fd < 0 || ioctl(fd, PERF_EVENT_IOC_SET_FILTER, filter))
-		ktap_skip("kmem:kmalloc: %m");
-	ioctl(fd, PERF_EVENT_IOC_ENABLE, 0);
-	for (unsigned int i = 0; i < IDLE_ROUNDS; i++)
-		made_syscall(frames, IDLE_FRAMES);
-	ioctl(fd, PERF_EVENT_IOC_DISABLE, 0);
-	if (read(fd, &count, sizeof(count)) != sizeof(count))
-		ktap_skip("kmem:kmalloc: %m");
-	close(fd);
-	return count;
-}
-
-/*
- * Once the last event that asks for build IDs is gone, answers to others cost
- * nothing: no memory is taken for one build ID, or for one of each entry.
- */
-static void forgotten(const void *arg)
-{
-	static const unsigned int sizes[] = { 32, 32 * (IDLE_FRAMES + 1) };
-	const __u64 *bits = arg;
-	struct perf_event_attr attr;
-
-	need_bits(*bits);
-	make_frames();
-	for (unsigned int i = 0; i < 3; i++) {
-		attr_init(&attr, SOURCE_SYSCALLS, *bits);
-		attr_defer(&attr, true, true);
-		open_or_stop(&event, &attr, 0, -1);
-		event_close(&event);
-	}
-	attr_init(&attr, SOURCE_SYSCALLS, PERF_SAMPLE_CALLCHAIN);
-	attr_defer(&attr, true, true);
-	open_or_stop(&event, &attr, 0, -1);
-	event_enable(&event);
-	made_syscall(frames, IDLE_FRAMES);
-	for (unsigned int i = 0; i < ARRAY_SIZE(sizes); i++) {
-		__u64 count = count_allocations(sizes[i]);
-
-		if (count >= IDLE_ROUNDS / 2)
-			ktap_fail(RULE_MEMORY_IDLE
-				  "%llu allocations of %u bytes in %u calls; expected none: no event asks for build IDs",
-				  count, sizes[i], IDLE_ROUNDS);
-	}
-}
-
 static const __u64 bits[] = { IP_BIT, CHAIN_BIT, IP_BIT | CHAIN_BIT };
 static const char * const names[] = { "address", "chain", "both" };
 
@@ -284,7 +221,6 @@ int main(int argc, char **argv)
 		ktap_add(nested, &bits[i], "nested.%s", names[i]);
 		ktap_add(whole_cpu, &bits[i], "whole_cpu.%s", names[i]);
 		ktap_add(exits, &bits[i], "exits.%s", names[i]);
-		ktap_add(forgotten, &bits[i], "forgotten.%s", names[i]);
 	}
 	ktap_add(leak, NULL, "leak");
 	return ktap_main(argc, argv);
