@@ -251,8 +251,8 @@ static void wide(const void *arg)
 	expect_end(&expect);
 	check_ring(&expect, on_wide);
 	if (!seen[test->type])
-		ktap_fail(RULE_RECORD_CONTENT "no record of type %u; expected one of what this task did",
-			  test->type);
+		ktap_fail(RULE_RECORD_CONTENT
+			  "no record of type %u; expected one of what this task did", test->type);
 }
 
 static const struct wide_case wide_cases[] = {
