@@ -345,89 +345,6 @@ static void sysctl_free(const void *arg)
 	close(fd);
 }
 
-/* A return address that looks like a marker does not begin another part. */
-static void check_forged(struct expect *expect, const struct sample *sample)
-{
-	__u64 nr = sample->callchain_build_id_offset.nr;
-	const struct build_id_offset *entry = sample->callchain_build_id_offset.entries;
-
-	if (nr != expected_count + 1 || entry[0].offset != PERF_CONTEXT_USER)
-		return;		/* of another call */
-	seen++;
-	for (unsigned int i = 0; i < chosen_count; i++) {
-		const char *problem = check_build_id(expect, &entry[i + 2], chosen[i]);
-
-		if (problem)
-			sample_fail(expect, sample, "CALLCHAIN_BUILD_ID_OFFSET[%u]: %s",
-				    i + 2, problem);
-	}
-}
-
-static void forged_marker(const void *arg)
-{
-	const struct made_case *test = arg;
-	const struct perf_event_header *header;
-	struct expect expect;
-	struct sample sample;
-	const char *problem;
-
-	need_bits(test->bits);
-	choose_depth(LEAST_FRAMES);
-	chosen[LEAST_FRAMES / 2] = PERF_CONTEXT_USER;
-	expected_count = chosen_count + 1;
-	open_chain(test, 0, 0);
-	expect_begin(&expect, &event, test->source);
-	event_enable(&event);
-	make_chain(test, chosen, chosen_count);
-	event_disable(&event);
-	expect_end(&expect);
-	expect.must_resolve = true;
-	while ((header = event_next(&event))) {
-		problem = decode_sample(&event.attr, header, &sample);
-		if (problem)
-			ktap_fail("%s", problem);
-		else
-			check_forged(&expect, &sample);
-	}
-	if (!seen)
-		ktap_fail(RULE_CHAIN_FRAMES "no chain with the %u entries of the made frames",
-			  expected_count);
-}
-
-/* What an earlier, longer chain left in the kernel's buffers does not show. */
-static void stale(const void *arg)
-{
-	const struct made_case *test = arg;
-	struct perf_event_attr attr;
-	struct expect expect;
-	int error;
-
-	need_bits(CHAIN_BIT);
-	attr_init(&attr, test->source, PERF_SAMPLE_CALLCHAIN | CHAIN_BIT);
-	error = event_open(&event, &attr);
-	if (error)
-		ktap_stop(RULE_OPEN_ACCEPTED "perf_event_open(): %s", strerror(-error));
-	choose_depth(PERF_MAX_STACK_DEPTH - 1);
-	expect_begin(&expect, &event, test->source);
-	event_enable(&event);
-	make_chain(test, chosen, chosen_count);
-	event_disable(&event);
-	event_close(&event);
-	attr_init(&attr, test->source, test->bits);
-	attr.exclude_callchain_user = test->user_only;
-	error = event_open(&event, &attr);
-	if (error)
-		ktap_stop(RULE_OPEN_ACCEPTED "perf_event_open(): %s", strerror(-error));
-	chosen_count = choose_kernel(&expect.maps, chosen);
-	event_enable(&event);
-	make_chain(test, chosen, chosen_count);
-	event_disable(&event);
-	expect_end(&expect);
-	check_ring(&expect, NULL);
-	if (!expect.samples)
-		ktap_fail(RULE_SAMPLES_COUNT "no samples; expected 1 of the made call");
-}
-
 static const struct made_case made_cases[] = {
 	{ "inside", choose_inside, PERF_SAMPLE_CALLCHAIN },
 	{ "inside.build_id", choose_inside, PERF_SAMPLE_CALLCHAIN | CHAIN_BIT },
@@ -477,21 +394,6 @@ static const struct depth_case depth_cases[] = {
 static const __u64 chain_bits = PERF_SAMPLE_CALLCHAIN;
 static const __u64 build_id_bits = CHAIN_BIT;
 
-/* user_only: without the user part. */
-static const struct made_case stale_cases[] = {
-	{ "fault.chain", NULL, BOTH, .source = SOURCE_FAULTS },
-	{ "fault.both", NULL, BOTH | ADDRESS_BIT, .source = SOURCE_FAULTS },
-	{ "fault.no_user_chain", NULL, CHAIN_BIT, .user_only = true, .source = SOURCE_FAULTS },
-	{ "fault.address_no_user_chain", NULL, CHAIN_BIT | ADDRESS_BIT | PERF_SAMPLE_IP,
-	  .user_only = true, .source = SOURCE_FAULTS },
-	{ "syscall.chain", NULL, BOTH, .source = SOURCE_SYSCALLS },
-	{ "syscall.no_user_chain", NULL, BOTH, .user_only = true, .source = SOURCE_SYSCALLS },
-};
-
-static const struct made_case forged_cases[] = {
-	USER(CHAIN_BIT), FAULT(CHAIN_BIT | ADDRESS_BIT),
-};
-
 static const __u64 free_bits[] = { PERF_SAMPLE_IP, ADDRESS_BIT };
 
 static const struct made_case limit_cases[] = {
@@ -520,9 +422,5 @@ int main(int argc, char **argv)
 	ktap_add(sysctl_busy, &build_id_bits, "sysctl_busy.build_id");
 	ktap_add(sysctl_free, &free_bits[0], "sysctl_free.ip");
 	ktap_add(sysctl_free, &free_bits[1], "sysctl_free.build_id");
-	ktap_add(forged_marker, &forged_cases[0], "forged_marker.syscall");
-	ktap_add(forged_marker, &forged_cases[1], "forged_marker.fault");
-	for (unsigned int i = 0; i < ARRAY_SIZE(stale_cases); i++)
-		ktap_add(stale, &stale_cases[i], "stale.%s", stale_cases[i].name);
 	return ktap_main(argc, argv);
 }
