@@ -25,7 +25,17 @@ if TYPE_CHECKING:
     from reviewbot.generate.spec import Specs
 
 DIRECTORY = "perf_sample_types"
-CONFIG = ("CONFIG_PERF_EVENTS", "CONFIG_FTRACE_SYSCALLS", "CONFIG_BPF_SYSCALL", "CONFIG_BPF_EVENTS", "CONFIG_PROC_FS")
+CONFIG = (
+    "CONFIG_PERF_EVENTS",
+    "CONFIG_FTRACE_SYSCALLS",
+    "CONFIG_BPF_SYSCALL",
+    "CONFIG_BPF_EVENTS",
+    "CONFIG_PROC_FS",
+    "CONFIG_FAULT_INJECTION",
+    "CONFIG_FAILSLAB",
+    "CONFIG_DEBUG_FS",
+    "CONFIG_FAULT_INJECTION_DEBUG_FS",
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
