@@ -39,12 +39,22 @@ static void open_or_stop(struct event *event, struct perf_event_attr *attr)
 		ktap_stop(RULE_OPEN_ACCEPTED "perf_event_open(): %s", strerror(-error));
 }
 
+/* What is expected of the clock that ran beside the event of expect. */
+static struct expect of_clock(const struct expect *expect)
+{
+	struct expect clock = *expect;
+
+	clock.event = &clock_event;
+	clock.source = SOURCE_CLOCK;
+	return clock;
+}
+
 /* A clock that fires while the page fault's sample is being written. */
 static void nested(const void *arg)
 {
 	const __u64 *bits = arg;
 	struct perf_event_attr attr;
-	struct expect expect;
+	struct expect expect, clock_expect;
 	unsigned int clock_samples = 0;
 
 	need_bits(*bits);
@@ -64,13 +74,10 @@ static void nested(const void *arg)
 		event_disable(&event);
 		event_disable(&clock_event);
 		expect_end(&expect);
+		clock_expect = of_clock(&expect);
 		check_ring(&expect, NULL);
-		expect.event = &clock_event;
-		expect.source = SOURCE_CLOCK;
-		expect.last_time = 0;
-		expect.samples = 0;
-		check_ring(&expect, NULL);
-		clock_samples += expect.samples;
+		check_ring(&clock_expect, NULL);
+		clock_samples += clock_expect.samples;
 		maps_free(&expect.maps);
 	}
 	ktap_diag("%u samples of the clock among %u faults", clock_samples, ROUNDS);
@@ -111,10 +118,6 @@ static unsigned int check_clock(struct expect *expect, const struct nested_case 
 	struct sample sample;
 	const char *problem;
 
-	expect->event = &clock_event;
-	expect->source = SOURCE_CLOCK;
-	expect->last_time = 0;
-	expect->samples = 0;
 	if (!test->user_part)
 		check_ring(expect, NULL);
 	while ((header = event_next(&clock_event))) {
@@ -137,8 +140,8 @@ static void nested_lock(const void *arg)
 	long id = tracepoint_id("mmap_lock", "mmap_lock_acquire_returned");
 	const struct nested_case *test = arg;
 	unsigned int clock_samples = 0, lock_samples = 0;
+	struct expect expect, clock_expect;
 	struct perf_event_attr attr;
-	struct expect expect;
 
 	need_bits(test->bits | CHAIN_BIT);
 	if (id < 0)
@@ -160,9 +163,10 @@ static void nested_lock(const void *arg)
 		event_disable(&clock_event);
 		event_disable(&event);
 		expect_end(&expect);
+		clock_expect = of_clock(&expect);
 		check_ring(&expect, NULL);
 		lock_samples += expect.samples;
-		clock_samples += check_clock(&expect, test);
+		clock_samples += check_clock(&clock_expect, test);
 		maps_free(&expect.maps);
 	}
 	ktap_diag("%u samples of the clock, %u of the lock", clock_samples, lock_samples);
