@@ -25,7 +25,17 @@ if TYPE_CHECKING:
     from reviewbot.generate.spec import Specs
 
 DIRECTORY = "perf_sample_types"
-CONFIG = ("CONFIG_PERF_EVENTS", "CONFIG_FTRACE_SYSCALLS", "CONFIG_BPF_SYSCALL", "CONFIG_BPF_EVENTS", "CONFIG_PROC_FS")
+CONFIG = (
+    "CONFIG_PERF_EVENTS",
+    "CONFIG_FTRACE_SYSCALLS",
+    "CONFIG_BPF_SYSCALL",
+    "CONFIG_BPF_EVENTS",
+    "CONFIG_PROC_FS",
+    "CONFIG_FAULT_INJECTION",
+    "CONFIG_FAILSLAB",
+    "CONFIG_DEBUG_FS",
+    "CONFIG_FAULT_INJECTION_DEBUG_FS",
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,11 +46,14 @@ class Program:
     oracles: tuple[str, ...] = ()
 
 
+# What account looks at are counts since boot: it runs before any other program has opened an event.
 PROGRAMS = (
+    Program(name="account", oracles=("build_id_offset", "callchain_build_id_offset")),
     Program(name="abi"),
     Program(name="layout"),
     Program(name="build_id", oracles=("build_id_offset", "callchain_build_id_offset")),
     Program(name="chains", oracles=("callchain", "callchain_build_id_offset")),
+    Program(name="markers", oracles=("build_id_offset", "callchain_build_id_offset")),
     Program(name="deferred", oracles=("build_id_offset", "callchain_build_id_offset")),
     Program(name="files", oracles=("build_id_offset", "callchain_build_id_offset")),
     Program(name="shared"),
@@ -49,7 +62,9 @@ PROGRAMS = (
     Program(name="rings"),
     Program(name="fuzz"),
     Program(name="races", oracles=("build_id_offset", "callchain_build_id_offset")),
+    Program(name="nested", oracles=("build_id_offset", "callchain_build_id_offset")),
     Program(name="stress", oracles=("build_id_offset", "callchain_build_id_offset")),
+    Program(name="faults", oracles=("build_id_offset", "callchain_build_id_offset")),
     Program(name="raw", oracles=("raw",)),
     Program(name="raw_bpf", oracles=("raw",)),
 )

@@ -88,6 +88,11 @@ def test_programs_follow_the_oracles_in_scope() -> None:
     assert "build_id" not in programs(RAW, SPECS)
 
 
+def test_what_counts_since_boot_is_looked_at_first() -> None:
+    assert programs(NEW, SPECS)[0] == "account"
+    assert "account" not in programs(RAW, SPECS)
+
+
 def test_an_empty_scope_has_no_tests() -> None:
     with pytest.raises(ValueError, match="no sample type"):
         render_kselftest(Scope(types=(), all_types=ALL))

@@ -68,3 +68,21 @@ noinline void made_fault(const __u64 *address, unsigned int count)
 		     : "memory");
 	munmap(page, size);
 }
+
+noinline void made_spin(const __u64 *address, unsigned int count,
+			unsigned long turns)
+{
+	register __u64 rbx asm("rbx");
+	struct frame frame[MADE_MAX];
+
+	make(frame, address, count);
+	rbx = count ? (__u64)frame : 0;
+	asm volatile("push %%rbp\n\t"
+		     "mov %%rbx, %%rbp\n"
+		     "1:\tdec %%rcx\n\t"
+		     "jnz 1b\n\t"
+		     "pop %%rbp\n\t"
+		     : "+c" (turns)
+		     : "r" (rbx)
+		     : "memory", "cc");
+}

@@ -17,4 +17,7 @@ void made_syscall(const __u64 *address, unsigned int count);
 /* The same for a write to fresh memory, which faults. */
 void made_fault(const __u64 *address, unsigned int count);
 
+/* The same for a loop in user space, run through turns times: a clock comes by. */
+void made_spin(const __u64 *address, unsigned int count, unsigned long turns);
+
 #endif

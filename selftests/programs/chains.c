@@ -327,6 +327,24 @@ static void sysctl_busy(const void *arg)
 			  "%s is still held after the event was closed: %m", MAX_STACK);
 }
 
+/* An event without a callchain does not hold the limit. */
+static void sysctl_free(const void *arg)
+{
+	const __u64 *bits = arg;
+	struct perf_event_attr attr;
+	int fd;
+
+	need_bits(*bits);
+	attr_init(&attr, SOURCE_FAULTS, *bits);
+	fd = attr_open(&attr, 0, -1);
+	if (fd < 0)
+		ktap_stop(RULE_OPEN_ACCEPTED "perf_event_open(): %s", strerror(-fd));
+	if (!write_max_stack(PERF_MAX_STACK_DEPTH))
+		ktap_fail(RULE_SYSCTL_MAX_STACK
+			  "%s is held by an event without a callchain: %m", MAX_STACK);
+	close(fd);
+}
+
 static const struct made_case made_cases[] = {
 	{ "inside", choose_inside, PERF_SAMPLE_CALLCHAIN },
 	{ "inside.build_id", choose_inside, PERF_SAMPLE_CALLCHAIN | CHAIN_BIT },
@@ -342,6 +360,7 @@ static const struct made_case made_cases[] = {
 #define USER(bits)	{ "", NULL, bits, false, true, SOURCE_SYSCALLS }
 #define FAULT(bits)	{ "", NULL, bits, false, true, SOURCE_FAULTS }
 #define DEFERRED(bits)	{ "", NULL, bits, true, true, SOURCE_SYSCALLS }
+#define WITH_KERNEL(bits)	{ "", NULL, bits, false, false, SOURCE_SYSCALLS }
 #define BOTH		(PERF_SAMPLE_CALLCHAIN | CHAIN_BIT)
 
 static const struct depth_case depth_cases[] = {
@@ -361,12 +380,21 @@ static const struct depth_case depth_cases[] = {
 	{ "800_frames_sysctl_700.build_id", 800, 700, 0, 700, USER(BOTH) },
 	{ "200_frames_sysctl_250.both", 200, 250, 0, 201, FAULT(BOTH | ADDRESS_BIT) },
 	{ "250_frames_sysctl_250.both", 250, 250, 0, 250, FAULT(BOTH | ADDRESS_BIT) },
+	/* Behind a kernel part: entries of the kernel take no place of the user's. */
+	{ "125_frames_sysctl_250.behind_kernel", 125, 250, 0, 126, WITH_KERNEL(BOTH) },
+	{ "126_frames_sysctl_250.behind_kernel", 126, 250, 0, 127, WITH_KERNEL(BOTH) },
+	{ "127_frames_sysctl_250.behind_kernel", 127, 250, 0, 128, WITH_KERNEL(BOTH) },
+	{ "126_frames_sysctl_250.behind_kernel.both", 126, 250, 0, 127,
+	  WITH_KERNEL(BOTH | ADDRESS_BIT) },
+	{ "126_frames.behind_fault.both", 126, 0, 0, 127, FAULT(BOTH | ADDRESS_BIT) },
 	{ "126_frames.build_id.deferred", 126, 0, 0, 127, DEFERRED(CHAIN_BIT) },
 	{ "200_frames.build_id.deferred", 200, 0, 0, 201, DEFERRED(CHAIN_BIT) },
 };
 
 static const __u64 chain_bits = PERF_SAMPLE_CALLCHAIN;
 static const __u64 build_id_bits = CHAIN_BIT;
+
+static const __u64 free_bits[] = { PERF_SAMPLE_IP, ADDRESS_BIT };
 
 static const struct made_case limit_cases[] = {
 	USER(PERF_SAMPLE_CALLCHAIN), USER(BOTH),
@@ -392,5 +420,7 @@ int main(int argc, char **argv)
 	ktap_add(too_deep, &build_id_bits, "max_stack_above_sysctl.build_id");
 	ktap_add(sysctl_busy, &chain_bits, "sysctl_busy.callchain");
 	ktap_add(sysctl_busy, &build_id_bits, "sysctl_busy.build_id");
+	ktap_add(sysctl_free, &free_bits[0], "sysctl_free.ip");
+	ktap_add(sysctl_free, &free_bits[1], "sysctl_free.build_id");
 	return ktap_main(argc, argv);
 }

@@ -24,7 +24,7 @@
 
 #define IP_BIT		PERF_SAMPLE_BUILD_ID_OFFSET
 #define CHAIN_BIT	PERF_SAMPLE_CALLCHAIN_BUILD_ID_OFFSET
-#define CONSUMERS_MAX	6
+#define CONSUMERS_MAX	8
 #define PROMISES_MAX	256
 #define CALLS		8
 #define FRAMES		29	/* no other chain here is as long */
@@ -144,10 +144,11 @@ static void on_answer(struct expect *expect, const struct record *record)
 		record_fail(record, "%s", build_ids ?
 			    RULE_DEFERRED_FORM "build IDs for an event that did not ask for them" :
 			    RULE_DEFERRED_FORM "no build IDs for an event that asked for them");
-	if ((record->header->misc & PERF_RECORD_MISC_CPUMODE_MASK) !=
+	if ((record->header->misc & ~PERF_RECORD_MISC_MMAP_BUILD_ID) !=
 	    PERF_RECORD_MISC_USER)
 		record_fail(record, RULE_HEADER_MISC
-			    "the mode in misc is not user; expected PERF_RECORD_MISC_USER");
+			    "misc is %#x; expected PERF_RECORD_MISC_USER, and no bit but the one of build IDs",
+			    record->header->misc);
 	if (!record->callchain_deferred.nr)
 		record_fail(record, RULE_DEFERRED_ENTRIES
 			    "no entry; expected the address where the task was");
@@ -274,6 +275,8 @@ static const struct consumer forms[] = {
 	  PERF_SAMPLE_TIME | PERF_SAMPLE_CPU | PERF_SAMPLE_ID, true },
 	{ "build IDs with ids", CHAIN_BIT | PERF_SAMPLE_TID | PERF_SAMPLE_ID, true },
 	{ "plain chain and address", PERF_SAMPLE_CALLCHAIN | IP_BIT | PERF_SAMPLE_TID, true },
+	{ "nothing", 0 },
+	{ "ids alone", PERF_SAMPLE_TID | PERF_SAMPLE_TIME, true },
 };
 
 struct forms_case {
@@ -362,6 +365,43 @@ static void kernel_address(const void *arg)
 		ktap_fail(RULE_DEFERRED_ASKED
 			  "%u samples, %u deferred; expected none deferred",
 			  expect.samples, expect.deferred);
+}
+
+static unsigned int answer_count;
+
+static void count_answer(struct expect *expect, const struct record *record)
+{
+	(void)expect;
+	answer_count += record->header->type == PERF_RECORD_CALLCHAIN_DEFERRED;
+}
+
+/* No user part is asked for: nothing is promised, and nothing is answered. */
+static void no_user_part(const void *arg)
+{
+	struct perf_event_attr attr;
+	struct expect expect;
+	int error;
+
+	(void)arg;
+	need_bits(CHAIN_BIT);
+	attr_init(&attr, SOURCE_FAULTS, CHAIN_BIT);
+	attr_defer(&attr, true, true);
+	attr.exclude_callchain_user = 1;
+	error = event_open(&producer, &attr);
+	if (error)
+		ktap_stop(RULE_OPEN_ACCEPTED "perf_event_open(): %s", strerror(-error));
+	make_frames();
+	expect_begin(&expect, &producer, SOURCE_FAULTS);
+	event_enable(&producer);
+	for (unsigned int i = 0; i < CALLS; i++)
+		made_fault(frames, FRAMES);
+	event_disable(&producer);
+	expect_end(&expect);
+	check_ring(&expect, count_answer);
+	if (expect.deferred || answer_count)
+		ktap_fail(RULE_DEFERRED_ASKED
+			  "%u samples, %u promises, %u answers; expected no promise and no answer",
+			  expect.samples, expect.deferred, answer_count);
 }
 
 static int watched;
@@ -532,6 +572,7 @@ int main(int argc, char **argv)
 		ktap_add(cpu_wide, &wide_bits[i], "cpu_wide.%s", wide_names[i]);
 	ktap_add(with_plain_chain, NULL, "address_with_plain_chain");
 	ktap_add(kernel_address, NULL, "kernel_address");
+	ktap_add(no_user_part, NULL, "no_user_part");
 	ktap_add(breakpoint, &breakpoint_types[0], "own.breakpoint_write");
 	ktap_add(breakpoint, &breakpoint_types[1], "own.breakpoint_execute");
 	ktap_add(user_probe, NULL, "own.uprobe");

@@ -3,6 +3,7 @@
  * Records that are not samples, with sample_id behind them, of events that ask
  * for the types in scope too: each decodes to its size, and says what was done.
  */
+#include "bpf.h"
 #include "decode.h"
 #include "elf_file.h"
 #include "event.h"
@@ -95,6 +96,14 @@ static void on_record(struct expect *expect, const struct record *record)
 		record_fail(record, RULE_RECORD_CONTENT "another child or parent");
 }
 
+/* Other tasks of the CPU have theirs, too. */
+static void on_wide(struct expect *expect, const struct record *record)
+{
+	(void)expect;
+	if (record->header->type < 63)
+		seen[record->header->type]++;
+}
+
 /* Do what the records are about. */
 static void act(void)
 {
@@ -169,6 +178,93 @@ static void records(const void *arg)
 		ktap_fail(RULE_RECORD_CONTENT "no SWITCH, the task slept");
 }
 
+/* A record that a CPU-wide event gets for the one bit that it sets. */
+struct wide_case {
+	const char *name;
+	void (*ask)(struct perf_event_attr *attr);
+	__u32 type;
+	bool bpf;
+};
+
+static void ask_mmap(struct perf_event_attr *attr)
+{
+	attr->mmap = 1;
+}
+
+static void ask_comm(struct perf_event_attr *attr)
+{
+	attr->comm = 1;
+}
+
+static void ask_task(struct perf_event_attr *attr)
+{
+	attr->task = 1;
+}
+
+static void ask_switch(struct perf_event_attr *attr)
+{
+	attr->context_switch = 1;
+}
+
+#if HAVE_KSYMBOL
+static void ask_bpf_event(struct perf_event_attr *attr)
+{
+	attr->bpf_event = 1;
+}
+#endif
+
+static void load_program(void)
+{
+	struct bpf_program program = { .count = 0 };
+	int fd;
+
+	bpf_emit(&program, BPF_MOVE_IMM(BPF_REG_0, 0));
+	bpf_emit(&program, BPF_RETURN());
+	fd = bpf_load(BPF_PROG_TYPE_SOCKET_FILTER, &program);
+	if (fd < 0)
+		ktap_skip("bpf(2): %s", strerror(-fd));
+	close(fd);
+}
+
+/* Whatever the one bit is, an event of a CPU gets the records that it asks for. */
+static void wide(const void *arg)
+{
+	const struct wide_case *test = arg;
+	struct perf_event_attr attr;
+	struct expect expect;
+	int error;
+
+	attr_init(&attr, SOURCE_CLOCK, 0);
+	attr.config = PERF_COUNT_SW_DUMMY;
+	attr.sample_period = 0;
+	test->ask(&attr);
+	error = event_open_on(&event, &attr, -1, 0, -1, EVENT_PAGES);
+	if (error)
+		ktap_stop(RULE_OPEN_ACCEPTED "perf_event_open(): %s", strerror(-error));
+	expect_begin(&expect, &event, SOURCE_COUNT);
+	event_enable(&event);
+	if (test->bpf)
+		load_program();
+	else
+		act();
+	event_disable(&event);
+	expect_end(&expect);
+	check_ring(&expect, on_wide);
+	if (!seen[test->type])
+		ktap_fail(RULE_RECORD_CONTENT
+			  "no record of type %u; expected one of what this task did", test->type);
+}
+
+static const struct wide_case wide_cases[] = {
+	{ "mmap", ask_mmap, PERF_RECORD_MMAP },
+	{ "comm", ask_comm, PERF_RECORD_COMM },
+	{ "task", ask_task, PERF_RECORD_FORK },
+	{ "context_switch", ask_switch, PERF_RECORD_SWITCH_CPU_WIDE },
+#if HAVE_KSYMBOL
+	{ "bpf_event", ask_bpf_event, PERF_RECORD_BPF_EVENT, true },
+#endif
+};
+
 int main(int argc, char **argv)
 {
 	static struct records_case cases[SCOPE_TYPES + 1][3];
@@ -187,5 +283,7 @@ int main(int argc, char **argv)
 		ktap_add(records, &cases[i][1], "sample_id.%s", name);
 		ktap_add(records, &cases[i][2], "build_id.%s", name);
 	}
+	for (unsigned int i = 0; i < ARRAY_SIZE(wide_cases); i++)
+		ktap_add(wide, &wide_cases[i], "cpu_wide.%s", wide_cases[i].name);
 	return ktap_main(argc, argv);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Samples inside samples, tasks that end, whole CPUs with their kernel threads,
- * and memory that must not leak.
+ * Tasks that end, whole CPUs with their kernel threads, and memory that must
+ * not leak, nor reach into its neighbours.
  */
 #include "decode.h"
 #include "event.h"
@@ -16,21 +16,20 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #define IP_BIT		PERF_SAMPLE_BUILD_ID_OFFSET
 #define CHAIN_BIT	PERF_SAMPLE_CALLCHAIN_BUILD_ID_OFFSET
-#define FRAMES		110
-#define ROUNDS		6000
-#define IDLE_FRAMES	76
-#define IDLE_ROUNDS	60
+#define NEIGHBOURS	96
+#define DATAGRAM	1500	/* with its header, in memory of 2048 bytes */
 #define LEAK_FRAMES	480
 #define LEAK_ROUNDS	2500
 #define LEAK_LIMIT_KB	12000	/* a leak of each answer would be 38,000 */
 
-static struct event event, clock_event;
+static struct event event;
 static __u64 frames[LEAK_FRAMES];
 
 static void make_frames(void)
@@ -46,43 +45,6 @@ static void open_or_stop(struct event *event, struct perf_event_attr *attr,
 
 	if (error)
 		ktap_stop(RULE_OPEN_ACCEPTED "perf_event_open(): %s", strerror(-error));
-}
-
-/* A clock that fires while the page fault's sample is being written. */
-static void nested(const void *arg)
-{
-	const __u64 *bits = arg;
-	struct perf_event_attr attr;
-	struct expect expect;
-	unsigned int clock_samples = 0;
-
-	need_bits(*bits);
-	make_frames();
-	attr_init(&attr, SOURCE_FAULTS, *bits | PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_IP);
-	open_or_stop(&event, &attr, 0, -1);
-	attr_init(&attr, SOURCE_CLOCK, *bits | PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_IP);
-	attr.sample_period = 20000;
-	open_or_stop(&clock_event, &attr, 0, -1);
-	made_fault(frames, FRAMES);
-	for (unsigned int i = 0; i < ROUNDS / 40; i++) {
-		expect_begin(&expect, &event, SOURCE_FAULTS);
-		event_enable(&clock_event);
-		event_enable(&event);
-		for (unsigned int j = 0; j < 40; j++)
-			made_fault(frames, FRAMES);
-		event_disable(&event);
-		event_disable(&clock_event);
-		expect_end(&expect);
-		check_ring(&expect, NULL);
-		expect.event = &clock_event;
-		expect.source = SOURCE_CLOCK;
-		expect.last_time = 0;
-		expect.samples = 0;
-		check_ring(&expect, NULL);
-		clock_samples += expect.samples;
-		maps_free(&expect.maps);
-	}
-	ktap_diag("%u samples of the clock among %u faults", clock_samples, ROUNDS);
 }
 
 /* Everything on one CPU: this task, others, kernel threads, the idle task. */
@@ -214,78 +176,83 @@ static void leak(const void *arg)
 			  after - before, LEAK_ROUNDS);
 }
 
-/* How often this task's calls allocate size bytes. */
-static __u64 count_allocations(unsigned int size)
+static void fill(unsigned char *data, unsigned int number)
 {
-	long id = tracepoint_id("kmem", "kmalloc");
-	struct perf_event_attr attr;
-	char filter[64];
-	__u64 count = 0;
-	int fd;
+	for (unsigned int i = 0; i < DATAGRAM; i++)
+		data[i] = 1 + (number + i) % 255;
+}
 
-	if (id < 0)
-		ktap_skip("no kmem:kmalloc");
-	attr_init(&attr, SOURCE_SYSCALLS, 0);
-	attr.config = id;
-	attr.sample_period = 0;
-	fd = attr_open(&attr, 0, -1);
-	snprintf(filter, sizeof(filter), "bytes_req == %u", size);
-	if (fd < 0 || ioctl(fd, PERF_EVENT_IOC_SET_FILTER, filter))
-		ktap_skip("kmem:kmalloc: %m");
-	ioctl(fd, PERF_EVENT_IOC_ENABLE, 0);
-	for (unsigned int i = 0; i < IDLE_ROUNDS; i++)
-		made_syscall(frames, IDLE_FRAMES);
-	ioctl(fd, PERF_EVENT_IOC_DISABLE, 0);
-	if (read(fd, &count, sizeof(count)) != sizeof(count))
-		ktap_skip("kmem:kmalloc: %m");
-	close(fd);
-	return count;
+/* A datagram is received as it was sent. */
+static void receive(int fd, unsigned int number)
+{
+	unsigned char data[DATAGRAM], sent[DATAGRAM];
+
+	fill(sent, number);
+	if (read(fd, data, sizeof(data)) != sizeof(data))
+		ktap_stop(RULE_MEMORY_NEIGHBOUR "datagram %u is gone: %m", number);
+	for (unsigned int i = 0; i < DATAGRAM; i++) {
+		if (data[i] == sent[i])
+			continue;
+		if (ktap_fail(RULE_MEMORY_NEIGHBOUR
+			      "byte %u of datagram %u is %#x; expected %#x, as it was sent",
+			      i, number, data[i], sent[i]))
+			ktap_hexdump(data, 128);
+		return;
+	}
 }
 
 /*
- * Once the last event that asks for build IDs is gone, answers to others cost
- * nothing: no memory is taken for one build ID, or for one of each entry.
+ * The memory of an answer is what a datagram had that was just received; those
+ * before and after it are still to be read.
  */
-static void forgotten(const void *arg)
+static void neighbours(const void *arg)
 {
-	static const unsigned int sizes[] = { 32, 32 * (IDLE_FRAMES + 1) };
-	const __u64 *bits = arg;
+	static int socket[NEIGHBOURS][2];
+	unsigned char data[DATAGRAM];
+	const unsigned int *entries = arg;
 	struct perf_event_attr attr;
+	char filter[32];
 
-	need_bits(*bits);
+	need_bits(CHAIN_BIT);
 	make_frames();
-	for (unsigned int i = 0; i < 3; i++) {
-		attr_init(&attr, SOURCE_SYSCALLS, *bits);
-		attr_defer(&attr, true, true);
-		open_or_stop(&event, &attr, 0, -1);
-		event_close(&event);
-	}
-	attr_init(&attr, SOURCE_SYSCALLS, PERF_SAMPLE_CALLCHAIN);
+	attr_init(&attr, SOURCE_SYSCALLS, CHAIN_BIT);
 	attr_defer(&attr, true, true);
 	open_or_stop(&event, &attr, 0, -1);
+	snprintf(filter, sizeof(filter), "id == %d", SYS_getppid);
+	if (ioctl(event.fd, PERF_EVENT_IOC_SET_FILTER, filter))
+		ktap_skip("PERF_EVENT_IOC_SET_FILTER: %m");
 	event_enable(&event);
-	made_syscall(frames, IDLE_FRAMES);
-	for (unsigned int i = 0; i < ARRAY_SIZE(sizes); i++) {
-		__u64 count = count_allocations(sizes[i]);
-
-		if (count >= IDLE_ROUNDS / 2)
-			ktap_fail(RULE_MEMORY_IDLE
-				  "%llu allocations of %u bytes in %u calls; expected none: no event asks for build IDs",
-				  count, sizes[i], IDLE_ROUNDS);
+	made_syscall(frames, *entries - 1);
+	for (unsigned int i = 0; i < NEIGHBOURS; i++)
+		if (socketpair(AF_UNIX, SOCK_DGRAM, 0, socket[i]))
+			ktap_skip("socketpair(): %m");
+	for (unsigned int i = 0; i < NEIGHBOURS; i++) {
+		fill(data, i);
+		if (write(socket[i][0], data, sizeof(data)) != sizeof(data))
+			ktap_skip("a datagram cannot be sent: %m");
 	}
+	for (unsigned int i = 0; i < NEIGHBOURS; i += 2) {
+		receive(socket[i][1], i);
+		made_syscall(frames, *entries - 1);
+	}
+	for (unsigned int i = 1; i < NEIGHBOURS; i += 2)
+		receive(socket[i][1], i);
 }
 
+/* Entries that fill memory of 2048 bytes, and the most that 24 bytes each let in. */
+static const unsigned int neighbour_entries[] = { 64, 85 };
 static const __u64 bits[] = { IP_BIT, CHAIN_BIT, IP_BIT | CHAIN_BIT };
 static const char * const names[] = { "address", "chain", "both" };
 
 int main(int argc, char **argv)
 {
 	for (unsigned int i = 0; i < ARRAY_SIZE(bits); i++) {
-		ktap_add(nested, &bits[i], "nested.%s", names[i]);
 		ktap_add(whole_cpu, &bits[i], "whole_cpu.%s", names[i]);
 		ktap_add(exits, &bits[i], "exits.%s", names[i]);
-		ktap_add(forgotten, &bits[i], "forgotten.%s", names[i]);
 	}
+	for (unsigned int i = 0; i < ARRAY_SIZE(neighbour_entries); i++)
+		ktap_add(neighbours, &neighbour_entries[i], "neighbours.%u_entries",
+			 neighbour_entries[i]);
 	ktap_add(leak, NULL, "leak");
 	return ktap_main(argc, argv);
 }
