@@ -18,7 +18,8 @@ from reviewbot.builders import new_builder
 from reviewbot.campaign import Campaign, Options, open_campaign, source_lines
 from reviewbot.errors import InfraError, UsageError
 from reviewbot.generate.csource import functions
-from reviewbot.generate.mutants import NOT_KERNEL, Found, find_mutants, lines_of_series
+from reviewbot.generate.evolved import evolved_lines
+from reviewbot.generate.mutants import NOT_KERNEL, Found, find_mutants
 from reviewbot.model import Status
 from reviewbot.parse.added import added_lines
 from reviewbot.report.mutants import MutationReport
@@ -135,7 +136,7 @@ def candidates(
     tip = applied.tip_commit
     if applied.base_commit == tip:
         files = mutation.read_files(repo, tip, sorted({path for patch in series.patches for path in patch.files}))
-        added = lines_of_series([p.diff for p in series.patches], files)
+        added = evolved_lines([p.diff for p in series.patches], files)
     else:
         words = ("diff", "-U0", "--no-ext-diff", "--no-textconv", "--no-color", "--no-renames")
         start = applied.prerequisite_commit or applied.base_commit

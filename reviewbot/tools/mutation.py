@@ -136,7 +136,8 @@ class _Work:
 
     def headers(self) -> None:
         """Leave out the functions of headers that no touched C file sees: a touched header costs a long build."""
-        paths = {m.file for m in self.left.values() if m.file.endswith(".h")}
+        inside = [m for m in self.left.values() if m.file.endswith(".h") and not m.macro]
+        paths = {m.file for m in inside}
         if not paths:
             return
         self.builder.checkout(self.tip)
@@ -144,9 +145,8 @@ class _Work:
         for text in self.preprocessed().values():
             for path, lines in seen_lines(text.decode("utf-8", "replace"), paths).items():
                 seen[path] |= lines
-        alive = {(m.file, m.function) for m in self.left.values() if m.file in paths and m.line in seen[m.file]}
-        here = [m for m in self.left.values() if m.file in paths]
-        self.leave_out(m.number for m in here if (m.file, m.function) not in alive)
+        alive = {(m.file, m.function) for m in inside if m.line in seen[m.file]}
+        self.leave_out(m.number for m in inside if (m.file, m.function) not in alive)
 
     def preprocessed(self) -> dict[str, bytes]:
         """Return what the compiler sees of the touched C files, or of the definition's when there are none."""
