@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from reviewbot.generate.mutants import Mutant
 
-DECLARATION = "extern int reviewbot_at(int number); "
+DECLARATION = "extern int reviewbot_at(int number);\n"
 PARAMETER = "reviewbot_mutant"
 HITS_FILE = "/sys/module/kernel/parameters/reviewbot_hits"
 # Appended to a file that is part of every kernel. Bit N of the hits (their last digit is the lowest) tells that mutant
@@ -105,7 +105,7 @@ def reached(hits: str) -> frozenset[int]:
 
 
 def rewrite(text: bytes, mutants: Sequence[Mutant]) -> Schema:
-    """Return the file with every mutant in it, and the function's declaration before its first line."""
+    """Return the file with every mutant in it, and the declaration as its first line."""
     writer = _Writer()
     writer.put(DECLARATION.encode())
     _emit(writer, text, _Site(0, len(text), [], _nested(mutants)))
