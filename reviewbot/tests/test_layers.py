@@ -12,12 +12,12 @@ PACKAGE = Path(__file__).resolve().parents[1]
 LAYERS = (
     {"cli"},
     {"mutate"},
-    {"pipeline", "demo", "campaign", "record", "single", "trial", "builders"},
+    {"pipeline", "demo", "campaign", "record", "single", "trial", "baseline", "builders"},
     {"stages"},
     {"checks"},
     {"tools"},
-    {"run", "generate", "parse", "report", "verdict", "compare", "explain", "splats", "kills", "progress"},
-    {"pipes", "session", "request", "resources"},
+    {"run", "generate", "parse", "report", "verdict", "compare", "explain", "splats", "kills", "ranking", "progress"},
+    {"pipes", "session", "threads", "request", "resources"},
     {"model", "errors", "__version__"},
 )
 RANK = {unit: rank for rank, units in enumerate(reversed(LAYERS)) for unit in units}
@@ -36,13 +36,15 @@ BESIDE = {
     ("pipeline", "single"),
     ("campaign", "record"),
     ("trial", "campaign"),
+    ("trial", "baseline"),
+    ("baseline", "record"),
 }
 # Packages whose modules use each other; stages and checks meet in the pipeline and in the registry.
 CLOSED = {"stages", "checks"}
 SHARED = {"contract"}  # what every check is made of
 COLLECTS = {"registry"}  # the list of every check
 # Data in, data out.
-PURE = {"generate", "parse", "report", "verdict", "compare", "explain", "splats", "kills", "model", "errors"}
+PURE = {"generate", "parse", "report", "verdict", "compare", "explain", "splats", "kills", "ranking", "model", "errors"}
 IMPURE_MODULES = {"os", "shutil", "socket", "tempfile", "time", "threading", "multiprocessing", "asyncio", "requests"}
 PROGRAM_STARTERS = {"subprocess", "multiprocessing", "pty", "asyncio", "concurrent", "runpy", "importlib"}
 IMPORTLIB_READS = {"importlib.metadata", "importlib.resources"}

@@ -6,6 +6,7 @@ ids depend on the input alone, and for each mutant that cannot be used the reaso
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -90,6 +91,28 @@ def build_schema(
             return SchemaBuild(commit=commit, kept=tuple(work.left.values()), invalid=work.invalid, alone=work.alone)
     msg = f"the source with the mutants does not compile after {ROUNDS} tries"
     raise InfraError(msg)
+
+
+def remember(place: Path, built: SchemaBuild, mutants: Sequence[Mutant]) -> None:
+    """Keep in a file what build_schema() found out for these mutants."""
+    numbers = {"invalid": dict(built.invalid), "alone": dict(built.alone)}
+    entry = {"commit": built.commit, "mutants": [m.ident for m in mutants], **numbers}
+    place.parent.mkdir(parents=True, exist_ok=True)
+    place.write_text(json.dumps(entry), encoding="utf-8")
+
+
+def recalled(place: Path, repo: Path, mutants: Sequence[Mutant]) -> SchemaBuild | None:
+    """Return what remember() kept for the same mutants, while its commit is there; None otherwise."""
+    try:
+        entry = json.loads(place.read_text(encoding="utf-8"))
+        commit, idents = str(entry["commit"]), entry["mutants"]
+        invalid, alone = ({int(n): str(why) for n, why in entry[k].items()} for k in ("invalid", "alone"))
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return None
+    if idents != [m.ident for m in mutants] or read_objects(repo, [commit])[0] is None:
+        return None
+    kept = tuple(m for m in mutants if m.number not in invalid and m.number not in alone)
+    return SchemaBuild(commit=commit, kept=kept, invalid=invalid, alone=alone)
 
 
 @dataclass(slots=True, kw_only=True)
