@@ -33,6 +33,7 @@ def _changes(body: str) -> set[tuple[str, str, str]]:
         ("\twhile (n < 5)\n\t\tn++;", ("off by one", "n < 5", "n <= 5")),
         ("\twhile (n < 5)\n\t\tn++;", ("negate", "n < 5", "n >= 5")),
         ("\tx = n + 2;", ("off by one", "2", "1")),
+        ("\tlong a[2] = { 0, n };", ("field not set", "n", "0")),
         ("\tx = 0x10UL;", ("off by one", "0x10UL", "15UL")),
         ("\tx = n + 2;", ("wrong operator", "n + 2", "n - 2")),
         ("\tx = n * sizeof(*p);", ("wrong size", "n * sizeof(*p)", "n")),
