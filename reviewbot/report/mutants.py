@@ -225,7 +225,8 @@ def render_list(report: MutationReport, order: Sequence[int]) -> str:
     out = []
     for number in order:
         result = known[number]
-        note = f" [{result.fate}: {one_line(result.reason)}]" if result.fate is not Fate.NOT_RUN else ""
+        word, known_by = (result.mark, result.note) if result.mark else (result.fate, result.reason)
+        note = f" [{word}: {one_line(known_by)}]" if word is not Fate.NOT_RUN else ""
         out.append(f"{result.ident} {place(result)}: {result.operator}: {change(result)}{note}")
     return "\n".join([*out, tally(report)]) + "\n"
 
