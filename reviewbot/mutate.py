@@ -19,6 +19,7 @@ from reviewbot.campaign import MARKS, Campaign, Options, open_campaign, source_c
 from reviewbot.errors import InfraError, UsageError
 from reviewbot.generate.csource import functions
 from reviewbot.generate.evolved import evolved_lines
+from reviewbot.generate.kselftest import FIRST
 from reviewbot.generate.marks import Mark, parse_marks
 from reviewbot.generate.mutants import NOT_KERNEL, Found, find_mutants
 from reviewbot.model import Status
@@ -224,6 +225,7 @@ def _bench(
     return Bench(
         machine=Machine(cache=cache, root=prepare_root(cache), timeout_s=request.boot_timeout_s),
         names=names,
+        first=FIRST,
         directory=programs,
         role="plain" if applied.base_commit == applied.tip_commit else "patched",
         job=cache.dir("jobs", f"mutate-{out.name}-{applied.tip_commit[:12]}"),

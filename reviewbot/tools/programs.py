@@ -104,7 +104,10 @@ class _Enough(Exception):  # noqa: N818 - ends a boot from inside its output han
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bench:
-    """Where wrong kernels are booted with the tests: the programs in directory are told the role of the kernel."""
+    """Where wrong kernels are booted with the tests: the programs in directory are told the role of the kernel.
+
+    first are those that run before the others, whatever order is asked for.
+    """
 
     machine: Machine
     names: tuple[str, ...]
@@ -113,6 +116,7 @@ class Bench:
     job: Path
     logs: Path
     timeout_s: int = PROGRAM_TIMEOUT_S
+    first: frozenset[str] = frozenset()
     limits_s: Mapping[str, int] = field(default_factory=dict)
     took_s: Mapping[str, float] = field(default_factory=dict)
 
@@ -130,7 +134,7 @@ class Bench:
         enough is asked after each program, with its cases and its name, whether the boot can be stopped. Raises
         InfraError when qemu does not start.
         """
-        chosen = tuple(names) or self.names
+        chosen = tuple(sorted(names or self.names, key=lambda name: name not in self.first))
         share, log = self.job / label, self.logs / f"{label}.log"
         shutil.rmtree(share, ignore_errors=True)
         share.mkdir(parents=True)
