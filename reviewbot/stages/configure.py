@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from reviewbot.tools.kernel import Builder, Configured
     from reviewbot.tools.profiles import Profile
 
-DEFAULT_FRAGMENTS = ("boot", "perf", "bpf", "tracing")
+DEFAULT_FRAGMENTS = ("boot", "perf", "bpf", "tracing", "faults")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
