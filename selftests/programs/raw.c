@@ -166,7 +166,7 @@ static unsigned int check_wakes(pid_t woken)
 
 struct target {
 	const char *name;
-	bool pinned, sibling;
+	bool pinned, sibling, filtered;
 };
 
 /* What happens to a task is an event of that task, whoever does it. */
@@ -177,7 +177,7 @@ static void target_task(const void *arg)
 	struct perf_event_attr attr;
 	struct sleeper sleeper;
 	int error, leader = -1;
-	unsigned int own;
+	unsigned int wakes = target->filtered ? 0 : WAKES, own;
 	cpu_set_t set;
 	__u64 count;
 
@@ -201,6 +201,8 @@ static void target_task(const void *arg)
 	error = event_open_on(&event, &attr, sleeper.pid, 0, leader, 8);
 	if (error)
 		ktap_stop(RULE_OPEN_ACCEPTED "perf_event_open(): %s", strerror(-error));
+	if (target->filtered && ioctl(event.fd, PERF_EVENT_IOC_SET_FILTER, "pid < 0"))
+		ktap_stop(RULE_TEST_SETUP "PERF_EVENT_IOC_SET_FILTER: %m");
 	event_enable(&event);
 	for (unsigned int i = 0; i < WAKES; i++)
 		sleeper_wake(&sleeper);
@@ -210,16 +212,17 @@ static void target_task(const void *arg)
 		ktap_stop(RULE_TEST_SETUP "read() of the event: %m");
 	sleeper_stop(&sleeper);
 	own = check_wakes(sleeper.pid);
-	if (count != own + WAKES)
+	if (count != own + wakes)
 		ktap_fail(RULE_SAMPLES_COUNT
 			  "it counted %llu, of which the task itself did %u; expected %u more",
-			  count, own, WAKES);
+			  count, own, wakes);
 }
 
 static const struct target targets[] = {
 	{ .name = "tracepoint_of_other_task" },
 	{ .name = "tracepoint_of_other_task.pinned", .pinned = true },
 	{ .name = "tracepoint_of_other_task.sibling", .sibling = true },
+	{ .name = "tracepoint_of_other_task.filtered", .filtered = true },
 	{ .name = "tracepoint_of_other_task.pinned_sibling", .pinned = true, .sibling = true },
 };
 
