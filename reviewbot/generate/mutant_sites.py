@@ -113,8 +113,11 @@ class _Walker(Expressions):
         inner = next((c for c in node.named_children if c.type != "comment"), None)
         if inner is None or rules.is_assertion(callee_of(inner)):
             return
-        if node.end_byte != self.ends:  # else a macro that makes the rest of the function, its return too
-            self.add(node, rules.drop_operator(callee_of(inner)), "", Shape.STATEMENT)
+        if node.end_byte == self.ends and (arguments := inner.child_by_field_name("arguments")) is not None:
+            # A macro that makes the rest of the function, its return too: it is no value, and cannot be left out.
+            self.each(arguments.named_children, Role.VALUE)
+            return
+        self.add(node, rules.drop_operator(callee_of(inner)), "", Shape.STATEMENT)
         self.expression(inner, Role.VALUE)
 
     def on_break_statement(self, node: Node) -> None:
@@ -155,6 +158,6 @@ def _last(body: Node) -> Node | None:
     # The statement that a body ends with; that of a macro has a block of its own.
     last: Node | None = body
     while last is not None and last.type == "compound_statement":
-        named = [c for c in last.named_children if c.type != "comment"]
+        named = [c for c in last.named_children if c.type != "comment" and c.text != b";"]
         last = named[-1] if named else None
     return last

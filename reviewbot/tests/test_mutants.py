@@ -160,9 +160,13 @@ def test_what_the_parser_cannot_read_is_said() -> None:
 def test_a_macro_that_ends_a_function_is_read() -> None:
     found = _find("\tint orig = n;\n\tBODY(false, p, orig - n)")
     assert found.unread == ()
-    assert {("wrong constant", "false"), ("wrong operator", "orig - n")} <= {
-        (m.operator, m.before) for m in found.mutants
-    }
+    changes = {(m.operator, m.before) for m in found.mutants}
+    assert {("wrong constant", "false"), ("wrong operator", "orig - n")} <= changes
+    operators = {operator for operator, _ in changes}
+    assert not operators & {"drop statement", "arguments swapped"}, "the macro makes the return too"
+    macro = b"#define BODY(n)\t\\\n{\t\\\n\tif (n)\t\\\n\t\treturn 1;\t\\\n\treturn n;\t\\\n}\n"
+    drops = [m for m in find_mutants({"a.h": macro}, {"a.h": range(1, 7)}).mutants if m.operator == "drop return"]
+    assert [m.before for m in drops] == ["return 1;"]
 
 
 def test_a_loop_macro_does_not_hide_its_body() -> None:
