@@ -7,11 +7,13 @@ its key says: with another key a run cannot go on.
 from __future__ import annotations
 
 import random
+import threading
 import time
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from reviewbot.errors import UsageError
+from reviewbot.generate.marks import Mark, match_marks
 from reviewbot.record import write_atomically
 from reviewbot.report.mutants import Fate, MutantResult, MutationReport, parse_json, render_html, render_json
 
@@ -22,7 +24,9 @@ if TYPE_CHECKING:
     from reviewbot.generate.mutants import Mutant
 
 NAME = "mutants.json"
+MARKS = "equivalent.toml"
 _LINES_SHOWN = 3
+_CONTEXT = 4  # lines before and after
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,7 +34,8 @@ class Options:
     """seed orders the candidates; sample is how many valid ones are tried (0: all); budget_s is 0 for no limit.
 
     functions are FILE:NAME of functions that are mutated as a whole, beside the lines of the series. only are idents or
-    numbers of the mutants that are tried instead of a sample, again where they were tried before.
+    numbers of the mutants that are tried instead of a sample, again where they were tried before. jobs is how many
+    guests run at once.
     """
 
     seed: int = 0
@@ -39,6 +44,7 @@ class Options:
     resume: bool = False
     functions: tuple[str, ...] = ()
     only: tuple[str, ...] = ()
+    jobs: int = 1
 
 
 @dataclass(slots=True, kw_only=True)
@@ -52,6 +58,7 @@ class Campaign:
     facts: dict[str, str] = field(default_factory=dict)
     before_s: float = 0.0
     started: float = field(default_factory=time.monotonic)
+    lock: threading.RLock = field(default_factory=threading.RLock)
 
     @property
     def order(self) -> list[int]:
@@ -65,11 +72,22 @@ class Campaign:
         return bool(self.options.budget_s) and time.monotonic() - self.started > self.options.budget_s
 
     def chosen(self) -> list[int]:
-        """Return the numbers of the sample: the first ones in order that can be tried, or those that were named."""
+        """Return the numbers of the sample: the first ones in order that can be tried, or those that were named.
+
+        One that is marked as equivalent is tried as any other, but another one is drawn for it.
+        """
         if self.options.only:
             return [n for n in self.order if {str(n), self.results[n].ident} & set(self.options.only)]
-        fit = [n for n in self.order if self.results[n].fate not in (Fate.INVALID, Fate.EQUIVALENT)]
-        return fit[: self.options.sample] if self.options.sample else fit
+        left, numbers = self.options.sample or len(self.results), list[int]()
+        for number in self.order:
+            result = self.results[number]
+            if result.fate in (Fate.INVALID, Fate.EQUIVALENT):
+                continue
+            if left <= 0:
+                break
+            numbers.append(number)
+            left -= 0 if result.mark == "equivalent" and result.fate is not Fate.KILLED else 1
+        return numbers
 
     def waiting(self) -> list[int]:
         """Return the numbers of the sample that were not tried yet, those that need no build of their own first."""
@@ -78,8 +96,9 @@ class Campaign:
 
     def settle(self, number: int, **changes: object) -> None:
         """Keep what became of a mutant, and save."""
-        self.results[number] = replace(self.results[number], **changes)  # type: ignore[arg-type]
-        self.save()
+        with self.lock:
+            self.results[number] = replace(self.results[number], **changes)  # type: ignore[arg-type]
+            self.save()
 
     def current(self) -> MutationReport:
         """Return what is known by now."""
@@ -99,11 +118,13 @@ class Campaign:
         return report
 
 
-def open_campaign(out: Path, report: MutationReport, options: Options, mutants: Sequence[Mutant]) -> Campaign:
-    """Return a new campaign, or the one that out holds when options ask to go on.
+def open_campaign(
+    out: Path, report: MutationReport, options: Options, mutants: Sequence[Mutant], marks: Sequence[Mark] = ()
+) -> Campaign:
+    """Return a new campaign, or the one that out holds when options ask to go on; marks are about some mutants.
 
     Raises UsageError when there is nothing to go on with, when it was about another text or other tests, or when a
-    mutant is named that there is not.
+    mutant is named that there is not. So it does for a mark that fits several mutants.
     """
     results = {m.number: _fresh(m) for m in mutants}
     known = {word for m in mutants for word in (m.ident, str(m.number))}
@@ -113,7 +134,21 @@ def open_campaign(out: Path, report: MutationReport, options: Options, mutants: 
     campaign = Campaign(out=out, report=report, options=options, results=results)
     if options.resume:
         _go_on(campaign)
+    _mark(campaign, marks, mutants)
     return campaign
+
+
+def _mark(campaign: Campaign, marks: Sequence[Mark], mutants: Sequence[Mutant]) -> None:
+    try:
+        found, stale = match_marks(marks, mutants)
+    except ValueError as error:
+        msg = f"{MARKS}: {error}"
+        raise UsageError(msg) from error
+    for number, result in campaign.results.items():
+        mark = found.get(number)
+        campaign.results[number] = replace(result, mark=mark.kind if mark else "", note=mark.reason if mark else "")
+    if stale:
+        campaign.facts["marks without a mutant"] = "; ".join(mark.title for mark in stale)
 
 
 def _go_on(campaign: Campaign) -> None:
@@ -158,4 +193,14 @@ def source_lines(files: Mapping[str, bytes], mutants: Sequence[Mutant]) -> dict[
     for mutant in mutants:
         last = min(mutant.last_line, mutant.line + _LINES_SHOWN - 1)
         found[mutant.ident] = "\n".join(split[mutant.file][mutant.line - 1 : last])
+    return found
+
+
+def source_context(files: Mapping[str, bytes], mutants: Sequence[Mutant]) -> dict[str, tuple[int, tuple[str, ...]]]:
+    """Return the lines around each mutant, by ident: the number of the first one, and their texts."""
+    split = {path: text.decode("utf-8", "replace").split("\n") for path, text in files.items()}
+    found = {}
+    for mutant in mutants:
+        first = max(mutant.line - _CONTEXT, 1)
+        found[mutant.ident] = (first, tuple(split[mutant.file][first - 1 : mutant.last_line + _CONTEXT]))
     return found

@@ -7,14 +7,15 @@ a case that is skipped instead is no answer and catches nothing.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping  # noqa: TC003 - msgspec reads the annotations of Expected
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from reviewbot.model import Status
 from reviewbot.splats import splat_findings
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Sequence
 
     from reviewbot.compare import Observed, Run
 
@@ -64,13 +65,16 @@ def contrast(one: Expected, other: Expected) -> tuple[str, ...]:
 def differences(right: Expected, run: Run, programs: Sequence[str]) -> tuple[str, ...]:
     """Return the names of the cases whose badness differs from the right kernel's, with what was seen.
 
-    programs are those that ran; cases of others are not missing.
+    programs are those that ran; cases of others are not missing. They come in the order in which they were reported,
+    then those that are missing.
     """
     ran = frozenset(name for name in right.names if _program(name) in programs)
     seen = _bad(run, ran)
     fresh = {name for name in seen if name not in right.names and name not in right.unstable}
     gone = {name for name in ran if (name in seen) != (name in right.bad)}
-    return tuple(f"{name} ({_words(name, run, seen, right)})" for name in sorted(gone | fresh))
+    order = {name: place for place, name in enumerate(run)}
+    names = sorted(gone | fresh, key=lambda name: (order.get(name, len(order)), name))
+    return tuple(f"{name} ({_words(name, run, seen, right)})" for name in names)
 
 
 def _words(name: str, run: Run, seen: Mapping[str, str], right: Expected) -> str:
@@ -88,8 +92,20 @@ def complaints(right: Expected, console: str) -> tuple[str, ...]:
 
 def programs_of(differing: Sequence[str], programs: Sequence[str]) -> tuple[str, ...]:
     """Return those programs, in order, that have one of the differing cases; all of them when none has."""
-    names = {_program(text.split(" (", 1)[0]) for text in differing}
+    names = {_program(case_of(text)) for text in differing}
     return tuple(p for p in programs if p in names) or tuple(programs)
+
+
+def without(right: Expected, names: Iterable[str]) -> Expected:
+    """Return the right kernel without those cases: they are not compared."""
+    left = frozenset(names)
+    bad = {name: kind for name, kind in right.bad.items() if name not in left}
+    return replace(right, bad=bad, names=right.names - left, unstable=right.unstable | left)
+
+
+def case_of(difference: str) -> str:
+    """Return the name of the case that a difference is about."""
+    return difference.split(" (", 1)[0]
 
 
 def _program(name: str) -> str:

@@ -15,10 +15,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from reviewbot.builders import new_builder
-from reviewbot.campaign import Campaign, Options, open_campaign, source_lines
+from reviewbot.campaign import MARKS, Campaign, Options, open_campaign, source_context, source_lines
 from reviewbot.errors import InfraError, UsageError
 from reviewbot.generate.csource import functions
-from reviewbot.generate.mutants import NOT_KERNEL, Found, find_mutants, lines_of_series
+from reviewbot.generate.evolved import evolved_lines
+from reviewbot.generate.kselftest import FIRST
+from reviewbot.generate.marks import Mark, parse_marks
+from reviewbot.generate.mutants import NOT_KERNEL, Found, find_mutants
 from reviewbot.model import Status
 from reviewbot.parse.added import added_lines
 from reviewbot.report.mutants import MutationReport
@@ -61,7 +64,7 @@ def mutate(request: Request, cache: Cache, options: Options, note: Note) -> tupl
     names = write_selftests(tree.repo, applied, series, out / "selftest", every=request.every)
     report = _report(tree, series, options, files=files, found=found)
     report = replace(report, key=_key(applied.tip_commit, out / "selftest", found))
-    campaign = open_campaign(out, report, options, found.mutants)
+    campaign = open_campaign(out, report, options, found.mutants, read_marks(request.source))
     with source_lock(cache, tree.name):
         builder, kernel = _patched(cache, tree, request, applied, out=out, note=note)
         bench = _bench(cache, request, applied, kernel, names=names, out=out)
@@ -73,6 +76,7 @@ def mutate(request: Request, cache: Cache, options: Options, note: Note) -> tupl
             tip=applied.tip_commit,
             files=files,
             mutants={m.number: m for m in found.mutants},
+            memory=cache.dir("mutants") / f"{applied.tip_commit}-{builder.store.name}.json",
             note=note,
         )
         trial.run(kernel)
@@ -87,7 +91,24 @@ def list_mutants(request: Request, cache: Cache, options: Options) -> Campaign:
     tree, series, applied = applied_series(request, cache, cache.dir("scratch", f"mutate-{request.tree}"))
     files, found = candidates(tree.repo, applied, series, options.functions)
     report = _report(tree, series, options, files=files, found=found)
-    return open_campaign(Path(), report, replace(options, resume=False), found.mutants)
+    marks = read_marks(request.source)
+    return open_campaign(Path(), report, replace(options, resume=False), found.mutants, marks)
+
+
+def read_marks(source: str) -> tuple[Mark, ...]:
+    """Return the marks of the equivalent.toml beside a series, or in it when it is a directory; none without one.
+
+    Raises UsageError when the file cannot be read as such.
+    """
+    path = Path(source)
+    place = (path if path.is_dir() else path.parent) / MARKS
+    if source == "-" or not place.is_file():
+        return ()
+    try:
+        return parse_marks(place.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        msg = f"{place}: {error}"
+        raise UsageError(msg) from error
 
 
 def _report(tree: Tree, series: Series, options: Options, *, files: dict[str, bytes], found: Found) -> MutationReport:
@@ -100,6 +121,7 @@ def _report(tree: Tree, series: Series, options: Options, *, files: dict[str, by
         results=(),
         unread=found.unread,
         lines=source_lines(files, found.mutants),
+        context=source_context(files, found.mutants),
     )
 
 
@@ -135,7 +157,7 @@ def candidates(
     tip = applied.tip_commit
     if applied.base_commit == tip:
         files = mutation.read_files(repo, tip, sorted({path for patch in series.patches for path in patch.files}))
-        added = lines_of_series([p.diff for p in series.patches], files)
+        added = evolved_lines([p.diff for p in series.patches], files)
     else:
         words = ("diff", "-U0", "--no-ext-diff", "--no-textconv", "--no-color", "--no-renames")
         start = applied.prerequisite_commit or applied.base_commit
@@ -203,6 +225,7 @@ def _bench(
     return Bench(
         machine=Machine(cache=cache, root=prepare_root(cache), timeout_s=request.boot_timeout_s),
         names=names,
+        first=FIRST,
         directory=programs,
         role="plain" if applied.base_commit == applied.tip_commit else "patched",
         job=cache.dir("jobs", f"mutate-{out.name}-{applied.tip_commit[:12]}"),

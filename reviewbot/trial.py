@@ -2,23 +2,27 @@
 
 In: a campaign, a bench to boot on and a builder. Out: each mutant of the sample settled in the campaign: killed when
 what the tests report differs twice, or when the kernel complains or goes down twice; equivalent when its object code is
-the original's.
+the original's. The second boot runs the programs that differed, and nothing else; where the right kernel differs too
+when it runs them alone, that is no catch.
 """
 
 from __future__ import annotations
 
 import shutil
+import threading
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from reviewbot import kills
+from reviewbot import baseline, kills
 from reviewbot.errors import InfraError
+from reviewbot.ranking import ranked
 from reviewbot.report.mutants import Fate
+from reviewbot.threads import together
 from reviewbot.tools import mutation
 from reviewbot.tools.vng import Ending
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
     from pathlib import Path
 
     from reviewbot.campaign import Campaign
@@ -31,7 +35,7 @@ _EVIDENCE_MAX = 12
 
 @dataclass(slots=True, kw_only=True)
 class Trial:
-    """The boots of one run; files are the patched ones, mutants are by number."""
+    """The boots of one run; files are the patched ones, mutants are by number. memory holds what schema() found."""
 
     campaign: Campaign
     bench: Bench
@@ -40,60 +44,71 @@ class Trial:
     tip: str
     files: dict[str, bytes]
     mutants: dict[int, Mutant]
+    memory: Path
     note: Callable[[str], None]
     checked: set[int] = field(default_factory=set)
+    claimed: set[int] = field(default_factory=set)
     hits: frozenset[int] = frozenset()
+    image: Path | None = None
+    controls: dict[tuple[str, ...], tuple[str, ...]] = field(default_factory=dict)
+    control_lock: threading.Lock = field(default_factory=threading.Lock)
 
     def run(self, kernel: Kernel) -> None:
         """Try the sample, until it is done or the time is over."""
-        image = self.schema()
+        image = self.image = self.schema()
         if self.campaign.over():
             return
-        right = self.baseline(kernel.image, image)
-        self.campaign.facts["not compared (flaky)"] = ", ".join(sorted(right.unstable)) or "nothing"
-        self.campaign.facts["cases"] = f"{len(right.names)}, of which {len(right.bad)} fail on the patched kernel"
+        right = self.right(kernel.image, image)
         while not self.campaign.over():
             waiting = self.campaign.waiting()
-            if waiting:
-                self.one(waiting[0], image, right)
-            elif not self.equivalents():
+            if not waiting and not self.equivalents():
                 return
+            if waiting and self.campaign.results[waiting[0]].own_build:
+                self.built_alone(waiting[0], right)
+            elif waiting:
+                self.claimed.clear()
+                together(self.campaign.options.jobs, lambda: self.work(image, right))
 
-    def baseline(self, patched: Path, image: Path) -> kills.Expected:
-        """Boot the right kernel and the one that holds the mutants, none of them active: they must be the same.
+    def work(self, image: Path, right: kills.Expected) -> None:
+        """Try what is waiting and needs no build of its own, one after another."""
+        while (number := self.claim()) is not None:
+            self.one(number, image, right)
 
-        What their runs do not agree on from run to run is not compared. Raises InfraError when they differ.
-        """
-        seen: dict[str, list[Seen]] = {"patched": [], "schema": []}
-        self.right(seen, "patched", patched, None)
-        self.bench = self.bench.patient(seen["patched"][0])
-        self.right(seen, "schema", image, 0)
-        self.right(seen, "schema", image, 0)
-        sides = [_expected(seen[side]) for side in seen]
-        if kills.contrast(*sides):
-            self.right(seen, "patched", patched, None)
-            sides = [_expected(seen[side]) for side in seen]
-        if different := kills.contrast(*sides):
-            msg = f"the kernel that holds the mutants differs with none active: {', '.join(different[:8])}"
-            raise InfraError(msg)
-        self.hits = frozenset().union(*(one.hits for one in seen["schema"]))
-        results = self.campaign.results
+    def claim(self) -> int | None:
+        """Return the number of a mutant that nobody tries yet; None when there is none, or no time."""
+        with self.campaign.lock:
+            results = self.campaign.results
+            free = [n for n in self.campaign.waiting() if n not in self.claimed and not results[n].own_build]
+            if not free or self.campaign.over():
+                return None
+            self.claimed.add(free[0])
+            return free[0]
+
+    def right(self, patched: Path, image: Path) -> kills.Expected:
+        """Return what the right kernel does: measured, or kept from an earlier run on the same kernels and tests."""
+        campaign = self.campaign
+        key = f"{campaign.report.key} {image.parent.name}"
+        measured = baseline.load(campaign.out, key) if campaign.options.resume else None
+        if measured is None:
+            measured = baseline.measure(self.bench, patched, image, key=key, jobs=campaign.options.jobs, note=self.note)
+            baseline.save(campaign.out, measured)
+        self.bench, self.hits = self.bench.patient(measured.took_s, measured.boot_s), measured.hits
+        self.facts(measured)
+        return measured.right
+
+    def facts(self, measured: baseline.Baseline) -> None:
+        """Say what the right kernel does, and mark the mutants whose places no test comes to."""
+        right, results, facts = measured.right, self.campaign.results, self.campaign.facts
         inside = [n for n, r in results.items() if not r.own_build and r.fate not in (Fate.INVALID, Fate.EQUIVALENT)]
         results |= {n: replace(results[n], reached=n in self.hits) for n in inside}
         reach = sum(1 for n in inside if n in self.hits)
-        self.campaign.facts["reached"] = f"{reach} of {len(inside)} mutants stand where the tests come by"
-        return kills.join(*sides)
-
-    def right(self, seen: dict[str, list[Seen]], label: str, image: Path, number: int | None) -> None:
-        """Boot a kernel that is right once more."""
-        count = len(seen[label]) + 1
-        self.note(f"{label} kernel, run {count}")
-        one = self.bench.boot(image, f"{label}-{count}", number=number)
-        if one.ending is not Ending.FINISHED:
-            msg = f"the {label} kernel did not come to the end of the tests: {one.ending} {one.detail}"
-            raise InfraError(msg)
-        self.campaign.facts[f"{label} kernel"] = f"{one.duration_s:.0f} s a boot with {len(self.bench.names)} programs"
-        seen[label].append(one)
+        count = len(self.bench.names)
+        facts["unmutated kernel"] = (
+            f"{measured.boots} boots, {count} programs in several orders, {measured.boot_s:.0f} s"
+        )
+        facts["cases"] = f"{len(right.names)} compared, of which {len(right.bad)} fail on the unmutated kernel"
+        facts["not compared (flaky)"] = ", ".join(sorted(right.unstable)) or "nothing"
+        facts["reached"] = f"{reach} of {len(inside)} mutants stand where the tests come by"
 
     def schema(self) -> Path:
         """Build the kernel that holds the mutants, and settle those that cannot be in it."""
@@ -102,7 +117,12 @@ class Trial:
             for n, r in self.campaign.results.items()
             if not r.own_build and r.fate not in (Fate.INVALID, Fate.EQUIVALENT)
         ]
-        built = mutation.build_schema(self.builder, self.repo, self.tip, files=self.files, mutants=left, note=self.note)
+        built = mutation.recalled(self.memory, self.repo, left)
+        if built is None or self.builder.cached(built.commit) is None:
+            built = mutation.build_schema(
+                self.builder, self.repo, self.tip, files=self.files, mutants=left, note=self.note
+            )
+            mutation.remember(self.memory, built, left)
         results = self.campaign.results
         for number, reason in built.invalid.items():
             results[number] = replace(results[number], fate=Fate.INVALID, reason=reason)
@@ -113,34 +133,32 @@ class Trial:
         if attempt.kernel is None:
             msg = f"the kernel that holds the mutants does not build: {attempt.problem or attempt.output[-300:]}"
             raise InfraError(msg)
+        self.campaign.facts["one kernel"] = f"holds {len(built.kept)} mutants, one of them active in each boot"
         self.campaign.save()
         return attempt.kernel.image
 
     def one(self, number: int, image: Path, right: kills.Expected) -> None:
-        """Try one mutant."""
-        result, mutant = self.campaign.results[number], self.mutants[number]
-        self.note(f"mutant {number} ({len(self.campaign.waiting())} left): {mutant.title}")
-        if result.own_build:
-            alone = self.alone(mutant)
-            if alone is not None:
-                self.judge(number, alone, None, right)
-                shutil.rmtree(alone.parent)
-        elif number not in self.hits:
+        """Try one mutant of the kernel that holds them."""
+        self.note(f"mutant {number} ({len(self.campaign.waiting())} left): {self.mutants[number].title}")
+        if number not in self.hits:
             self.campaign.settle(number, fate=Fate.SURVIVED, reached=False, reason="no test comes to this place")
         else:
             self.judge(number, image, number, right)
 
-    def alone(self, mutant: Mutant) -> Path | None:
-        """Build a kernel with this one mutant; None when it does not compile."""
+    def built_alone(self, number: int, right: kills.Expected) -> None:
+        """Try one mutant that needs a kernel of its own."""
+        mutant = self.mutants[number]
+        self.note(f"mutant {number} ({len(self.campaign.waiting())} left), a build of its own: {mutant.title}")
         commit = mutation.commit_alone(self.repo, self.tip, self.files, mutant)
         attempt = self.builder.build(commit)
         if attempt.problem:
             raise InfraError(attempt.problem)
         if attempt.kernel is None:
             first = next((d.text for d in attempt.diagnostics if d.kind == "error"), "make failed")
-            self.campaign.settle(mutant.number, fate=Fate.INVALID, reason=f"does not compile: {first}")
-            return None
-        return attempt.kernel.image
+            self.campaign.settle(number, fate=Fate.INVALID, reason=f"does not compile: {first}")
+            return
+        self.judge(number, attempt.kernel.image, None, right)
+        shutil.rmtree(attempt.kernel.image.parent)
 
     def judge(self, number: int, image: Path, active: int | None, right: kills.Expected) -> None:
         """Boot a mutant, again when something differs, and settle it."""
@@ -148,14 +166,22 @@ class Trial:
             image,
             f"mutant-{number}-1",
             number=active,
+            names=self.order(number),
             enough=lambda run, program: bool(kills.differences(right, run, [program])),
         )
         evidence = _evidence(right, first)
         boots, again = 1, tuple[str, ...]()
         if evidence:
             names = kills.programs_of(evidence, first.programs)
-            second = self.bench.boot(image, f"mutant-{number}-2", number=active, names=names)
-            boots, again = 2, _evidence(right, second)
+            alone = kills.without(right, self.control(names, right))
+            second = self.bench.boot(
+                image,
+                f"mutant-{number}-2",
+                number=active,
+                names=names,
+                enough=lambda run, program: bool(kills.differences(alone, run, [program])),
+            )
+            boots, again = 2, _evidence(alone, second)
         killed = bool(evidence and again)
         reason = "differed in one boot of two: " + "; ".join(evidence[:3]) if evidence and not again else ""
         self.campaign.settle(
@@ -167,6 +193,22 @@ class Trial:
             boots=boots,
         )
         self.note(f"mutant {number}: {self.campaign.results[number].fate} {'; '.join(again[:2])}")
+
+    def order(self, number: int) -> tuple[str, ...]:
+        """Return the programs in the order in which they should run on a mutant."""
+        with self.campaign.lock:
+            caught = [r for r in self.campaign.results.values() if r.fate is Fate.KILLED]
+        catches = [(r.function, [kills.case_of(text).split("/")[0] for text in r.evidence]) for r in caught]
+        return ranked(self.bench.names, self.bench.took_s, catches, self.mutants[number].function)
+
+    def control(self, names: tuple[str, ...], right: kills.Expected) -> tuple[str, ...]:
+        """Return the cases that differ on the right kernel when only these programs run on it."""
+        with self.control_lock:
+            if names not in self.controls and len(names) < len(self.bench.names) and self.image is not None:
+                label = f"control-{len(self.controls) + 1}"
+                seen = self.bench.boot(self.image, label, number=0, names=names)
+                self.controls[names] = tuple(map(kills.case_of, kills.differences(right, seen.run, names)))
+            return self.controls.get(names, ())
 
     def equivalents(self) -> bool:
         """Compare the object code of survivors with the original's; return whether one is the same and not counted."""
@@ -187,10 +229,6 @@ class Trial:
                 reason = "compiles to the same object code"
                 self.campaign.settle(result.number, fate=Fate.EQUIVALENT, reason=reason)
         return found
-
-
-def _expected(seen: Sequence[Seen]) -> kills.Expected:
-    return kills.expected([one.run for one in seen], [one.console for one in seen])
 
 
 def _evidence(right: kills.Expected, seen: Seen) -> tuple[str, ...]:

@@ -102,6 +102,7 @@ def mutate(
     only: Annotated[
         str, typer.Option("--only", metavar="ID[,ID]", help="Try these mutants (ids as in the report), no sample.")
     ] = "",
+    jobs: Annotated[int, typer.Option("--jobs", metavar="N", min=1, help="How many guests run at once.")] = 1,
     listing: Annotated[bool, typer.Option("--list", help="Print every candidate and its id; build nothing.")] = False,
     quiet: Quiet = False,
 ) -> None:
@@ -128,6 +129,7 @@ def mutate(
         budget_s=budget,
         resume=resume,
         functions=tuple(function or ()),
+        jobs=jobs,
         only=tuple(word.strip() for word in only.split(",") if word.strip()),
     )
     if listing:

@@ -114,6 +114,9 @@ def _parser() -> Parser:
 def parse_body(text: bytes, function: Function) -> tuple[Node, int]:
     """Return the compound statement of the function, and what to add to its byte offsets to get those of the file."""
     prefix, body, suffix = _PREFIX, text[function.start : function.end], b""
+    if body.endswith(b")\n}"):
+        # A macro that makes the rest of a function needs no semicolon in C; the parser does.
+        body = body[:-2] + b";}"
     if function.macro:
         prefix, body, suffix = _PREFIX + b"{", body.replace(b"\\\n", b" \n"), b"\n;}"
     tree = _parser().parse(prefix + body + suffix)

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from reviewbot.generate.spec import Specs
 
 DIRECTORY = "perf_sample_types"
+# Programs that look at the state since boot: no other one may run before them.
+FIRST = frozenset({"account"})
 CONFIG = (
     "CONFIG_PERF_EVENTS",
     "CONFIG_FTRACE_SYSCALLS",

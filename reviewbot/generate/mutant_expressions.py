@@ -213,7 +213,7 @@ class Expressions:
             if value is None or value.type == "comment":
                 continue
             simple = value.type != "initializer_list" and text_of(value) not in ("0", "NULL")
-            if item.type == "initializer_pair" and simple:
+            if simple and (item.type == "initializer_pair" or value.type in ("identifier", "field_expression")):
                 self.add(value, "field not set", "0", Shape.VALUE)
             self.expression(value, Role.VALUE)
 

@@ -43,10 +43,11 @@ class _Walker(Expressions):
         super().__init__(rows, constants)
         self.unread: set[int] = set()
         self.last: Node | None = None
+        self.ends = 0
 
     def block(self, body: Node) -> None:
-        named = [c for c in body.named_children if c.type != "comment"]
-        self.last = named[-1] if named else None
+        self.last = _last(body)
+        self.ends = body.end_byte - 1
         self.statements(body.named_children)
 
     def statements(self, nodes: Iterable[Node]) -> None:
@@ -112,6 +113,10 @@ class _Walker(Expressions):
         inner = next((c for c in node.named_children if c.type != "comment"), None)
         if inner is None or rules.is_assertion(callee_of(inner)):
             return
+        if node.end_byte == self.ends and (arguments := inner.child_by_field_name("arguments")) is not None:
+            # A macro that makes the rest of the function, its return too: it is no value, and cannot be left out.
+            self.each(arguments.named_children, Role.VALUE)
+            return
         self.add(node, rules.drop_operator(callee_of(inner)), "", Shape.STATEMENT)
         self.expression(inner, Role.VALUE)
 
@@ -147,3 +152,12 @@ class _Walker(Expressions):
                     self.add(value, "initial value", "0", Shape.VALUE)
                 self.expression(value, Role.VALUE)
             self.constant = False
+
+
+def _last(body: Node) -> Node | None:
+    # The statement that a body ends with; that of a macro has a block of its own.
+    last: Node | None = body
+    while last is not None and last.type == "compound_statement":
+        named = [c for c in last.named_children if c.type != "comment" and c.text != b";"]
+        last = named[-1] if named else None
+    return last

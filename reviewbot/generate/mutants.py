@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from reviewbot.generate.csource import Function, functions, parse_body
@@ -18,12 +17,10 @@ from reviewbot.generate.mutant_expressions import Change, Shape, constants_in
 from reviewbot.generate.mutant_sites import find_changes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Mapping
 
 # Headers that user space compiles too, and copies of kernel files for the tools.
 NOT_KERNEL = ("include/uapi/", "tools/", "samples/", "scripts/", "Documentation/")
-
-_DISTINCT_LENGTH, _DISTINCT_COUNT, _GAP_MAX = 12, 3, 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,7 +28,7 @@ class Mutant:
     """One wrong kernel: the bytes start to end (before) of a file replaced by after.
 
     ident is the same in every run on the same text; number (1, 2, …) is what the kernel parameter names. line is
-    1-based. own_build tells that it cannot be chosen at run time (a constant context, a macro). equivalent says why it
+    1-based. own_build tells that it cannot be chosen at run time (a constant context). equivalent says why it
     behaves as the original, and is empty when that is not known.
     """
 
@@ -64,57 +61,6 @@ class Found:
 
     mutants: tuple[Mutant, ...]
     unread: tuple[str, ...]
-
-
-def lines_of_series(diffs: Iterable[str], files: Mapping[str, bytes]) -> dict[str, frozenset[int]]:
-    """Return, for a series that the tree has already, the numbers of its lines that still stand in each file.
-
-    A line counts when its text is long and rare enough to be that line, or when it stands next to one that counts;
-    and so do the few lines between two that count.
-    """
-    wanted: dict[str, set[bytes]] = {}
-    for diff in diffs:
-        for path, lines in _added_texts(diff):
-            wanted.setdefault(path, set()).update(lines)
-    found = {}
-    for path in wanted.keys() & files.keys():
-        texts = [b" ".join(line.split()) for line in files[path].split(b"\n")]
-        counts = Counter(texts)
-        match = [text in wanted[path] for text in texts]
-        sure = [
-            m and len(t) >= _DISTINCT_LENGTH and counts[t] <= _DISTINCT_COUNT for m, t in zip(match, texts, strict=True)
-        ]
-        for order in (range(1, len(texts)), range(len(texts) - 2, -1, -1)):
-            step = -1 if order.step > 0 else 1
-            for at in order:
-                sure[at] = sure[at] or (match[at] and bool(texts[at]) and sure[at + step])
-        found[path] = _with_gaps(frozenset(n for n, yes in enumerate(sure, 1) if yes), functions(files[path]))
-    return {path: lines for path, lines in found.items() if lines}
-
-
-def _with_gaps(lines: frozenset[int], known: Iterable[Function]) -> frozenset[int]:
-    # What has evolved between two lines of the series that stand close together in one function is its code too.
-    found = set(lines)
-    for function in known:
-        here = sorted(n for n in lines if function.first <= n <= function.last)
-        for one, two in pairwise(here):
-            if two - one <= _GAP_MAX:
-                found.update(range(one, two))
-    return frozenset(found)
-
-
-def _added_texts(diff: str) -> Iterator[tuple[str, list[bytes]]]:
-    # The added lines of each C file of a diff, white space normalised. Lines outside hunks do not start with one "+".
-    path, lines = "", list[bytes]()
-    for line in diff.split("\n"):
-        if line.startswith("+++ "):
-            yield path, lines
-            name = line[4:].split("\t")[0]
-            kernel = name.endswith((".c", ".h")) and not name.removeprefix("b/").startswith(NOT_KERNEL)
-            path, lines = (name.removeprefix("b/") if kernel else ""), []
-        elif line.startswith("+"):
-            lines.append(b" ".join(line[1:].encode("utf-8", "surrogateescape").split()))
-    yield path, lines
 
 
 def find_mutants(files: Mapping[str, bytes], added: Mapping[str, Iterable[int]]) -> Found:
@@ -166,7 +112,7 @@ def _mutant(path: str, function: Function, change: Change, text: bytes, shift: i
         start=start,
         end=end,
         shape=change.shape,
-        own_build=change.constant or function.macro,
+        own_build=change.constant,
         macro=function.macro,
         equivalent=change.equivalent,
     )

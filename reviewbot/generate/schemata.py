@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from reviewbot.generate.mutants import Mutant
 
-DECLARATION = "extern int reviewbot_at(int number); "
+DECLARATION = "extern int reviewbot_at(int number);\n"
 PARAMETER = "reviewbot_mutant"
 HITS_FILE = "/sys/module/kernel/parameters/reviewbot_hits"
 # Appended to a file that is part of every kernel. Bit N of the hits (their last digit is the lowest) tells that mutant
@@ -105,7 +105,7 @@ def reached(hits: str) -> frozenset[int]:
 
 
 def rewrite(text: bytes, mutants: Sequence[Mutant]) -> Schema:
-    """Return the file with every mutant in it, and the function's declaration before its first line."""
+    """Return the file with every mutant in it, and the declaration as its first line."""
     writer = _Writer()
     writer.put(DECLARATION.encode())
     _emit(writer, text, _Site(0, len(text), [], _nested(mutants)))
@@ -152,7 +152,7 @@ def _emit_statement(writer: _Writer, text: bytes, site: _Site) -> None:
     # Every statement that can be dropped is a simple one, so nothing jumps into these braces.
     for mutant in site.mutants:
         writer.put(f"{{ if (reviewbot_at({mutant.number})) {{".encode(), numbers)
-        writer.put(f"\n{mutant.after}\n".encode("utf-8", "surrogateescape"), numbers, (mutant.number,))
+        writer.put(_own_lines(mutant, mutant.after), numbers, (mutant.number,))
         writer.put(b"} else {", numbers)
     _emit(writer, text, site)
     writer.put(b" } }" * len(site.mutants), numbers)
@@ -165,8 +165,14 @@ def _emit_value(writer: _Writer, text: bytes, site: _Site) -> None:
     writer.put(b"(", numbers)
     for mutant in site.mutants:
         writer.put(f"reviewbot_at({mutant.number}) ?".encode(), numbers)
-        writer.put(f"\n{truth}({mutant.after})\n".encode("utf-8", "surrogateescape"), numbers, (mutant.number,))
+        writer.put(_own_lines(mutant, f"{truth}({mutant.after})"), numbers, (mutant.number,))
         writer.put(b": ", numbers)
     writer.put(f"{truth}(".encode(), numbers)
     _emit(writer, text, site)
     writer.put(b"))", numbers)
+
+
+def _own_lines(mutant: Mutant, text: str) -> bytes:
+    # The lines of a macro's body go on with a backslash.
+    lines = f"\n{text}\n".replace("\n", " \\\n" if mutant.macro else "\n")
+    return lines.encode("utf-8", "surrogateescape")

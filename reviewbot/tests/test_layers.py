@@ -12,12 +12,25 @@ PACKAGE = Path(__file__).resolve().parents[1]
 LAYERS = (
     {"cli"},
     {"mutate", "plain"},
-    {"pipeline", "demo", "campaign", "record", "single", "trial", "builders"},
+    {"pipeline", "demo", "campaign", "record", "single", "trial", "baseline", "builders"},
     {"stages"},
     {"checks"},
     {"tools"},
-    {"run", "generate", "parse", "report", "verdict", "compare", "explain", "findings", "splats", "kills", "progress"},
-    {"pipes", "session", "request", "resources"},
+    {
+        "run",
+        "generate",
+        "parse",
+        "report",
+        "verdict",
+        "compare",
+        "explain",
+        "findings",
+        "splats",
+        "kills",
+        "ranking",
+        "progress",
+    },
+    {"pipes", "session", "threads", "request", "resources"},
     {"model", "errors", "__version__"},
 )
 RANK = {unit: rank for rank, units in enumerate(reversed(LAYERS)) for unit in units}
@@ -37,6 +50,8 @@ BESIDE = {
     ("pipeline", "single"),
     ("campaign", "record"),
     ("trial", "campaign"),
+    ("trial", "baseline"),
+    ("baseline", "record"),
 }
 # Packages whose modules use each other; stages and checks meet in the pipeline and in the registry.
 CLOSED = {"stages", "checks"}
@@ -53,6 +68,7 @@ PURE = {
     "findings",
     "splats",
     "kills",
+    "ranking",
     "model",
     "errors",
 }

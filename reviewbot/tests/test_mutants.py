@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reviewbot.generate.csource import functions, parse_body
-from reviewbot.generate.mutants import NOT_KERNEL, Found, Mutant, apply_mutant, find_mutants, lines_of_series
+from reviewbot.generate.mutants import NOT_KERNEL, Found, Mutant, apply_mutant, find_mutants
 from reviewbot.parse.added import added_lines
 
 
@@ -33,6 +33,7 @@ def _changes(body: str) -> set[tuple[str, str, str]]:
         ("\twhile (n < 5)\n\t\tn++;", ("off by one", "n < 5", "n <= 5")),
         ("\twhile (n < 5)\n\t\tn++;", ("negate", "n < 5", "n >= 5")),
         ("\tx = n + 2;", ("off by one", "2", "1")),
+        ("\tlong a[2] = { 0, n };", ("field not set", "n", "0")),
         ("\tx = 0x10UL;", ("off by one", "0x10UL", "15UL")),
         ("\tx = n + 2;", ("wrong operator", "n + 2", "n - 2")),
         ("\tx = n * sizeof(*p);", ("wrong size", "n * sizeof(*p)", "n")),
@@ -137,12 +138,12 @@ def test_functions_are_found_by_layout() -> None:
     assert all(text[f.start : f.start + 1] == b"{" and text[f.end - 1 : f.end] == b"}" for f in found)
 
 
-def test_a_macro_of_several_lines_has_candidates_of_their_own_build() -> None:
+def test_a_macro_of_several_lines_has_candidates() -> None:
     text = b"#define COPY(a, n)\t\\\ndo {\t\\\n\tif (n > \\\n\t    3)\t\\\n\t\tg(a);\t\\\n} while (0)\n#define ONE 1\n"
     found = find_mutants({"a.h": text}, {"a.h": range(1, 9)}).mutants
     changes = {(m.operator, m.before): m for m in found}
     assert {m.function for m in found} == {"COPY"}
-    assert all(m.own_build for m in found)
+    assert all(m.macro and not m.own_build for m in found)
     dropped = apply_mutant(text, changes["drop statement", "g(a);"])
     assert dropped.endswith(b"\t\t;\t\\\n} while (0)\n#define ONE 1\n")
     checked = apply_mutant(text, next(m for m in found if m.operator == "check dropped"))
@@ -150,24 +151,22 @@ def test_a_macro_of_several_lines_has_candidates_of_their_own_build() -> None:
     assert checked.count(b"\n") == text.count(b"\n")
 
 
-def test_lines_of_a_series_that_the_tree_has() -> None:
-    diff = (
-        "--- a/k/a.c\n+++ b/k/a.c\n@@ -1 +1,4 @@\n-x\n+\tlong_enough = first(a);\n+}\n"
-        "+\tnever_there = 1;\n+\tsecond_one(b, c);\n"
-    )
-    text = (
-        b"int f(void)\n{\n\tlong_enough = first(a);\n}\n\nint g(void)\n{\n\tlong_enough  =  first(a);\n\tevolved();\n"
-        b"\tsecond_one(b, c);\n\tother();\n}\n\nint h(void)\n{\n}\n"
-    )
-    found = lines_of_series([diff], {"k/a.c": text, "k/b.c": b""})
-    assert found == {"k/a.c": frozenset({3, 4, 8, 9, 10})}
-    assert lines_of_series([diff.replace("k/a.c", "tools/a.c")], {"tools/a.c": text}) == {}
-
-
 def test_what_the_parser_cannot_read_is_said() -> None:
     found = _find("\tg(p);\n\tx = = 3;\n\th(p);")
     assert {"g(p);", "h(p);"} <= {m.before for m in found.mutants}
     assert "k/a.c:4" in found.unread
+
+
+def test_a_macro_that_ends_a_function_is_read() -> None:
+    found = _find("\tint orig = n;\n\tBODY(false, p, orig - n)")
+    assert found.unread == ()
+    changes = {(m.operator, m.before) for m in found.mutants}
+    assert {("wrong constant", "false"), ("wrong operator", "orig - n")} <= changes
+    operators = {operator for operator, _ in changes}
+    assert not operators & {"drop statement", "arguments swapped"}, "the macro makes the return too"
+    macro = b"#define BODY(n)\t\\\n{\t\\\n\tif (n)\t\\\n\t\treturn 1;\t\\\n\treturn n;\t\\\n}\n"
+    drops = [m for m in find_mutants({"a.h": macro}, {"a.h": range(1, 7)}).mutants if m.operator == "drop return"]
+    assert [m.before for m in drops] == ["return 1;"]
 
 
 def test_a_loop_macro_does_not_hide_its_body() -> None:

@@ -93,6 +93,51 @@ def test_the_schema_behaves_as_the_original_and_as_each_mutant(tmp_path: Path, m
     assert changed > len(picked) / 2
 
 
+MACRO = b"""\
+#define BODY(add, copy, ...)	\\
+{	\\
+	int done = 0;	\\
+	do {	\\
+		done += copy(__VA_ARGS__);	\\
+		if (add &&	\\
+			done < 20)	\\
+			done <<= 1;	\\
+		n -= 3;	\\
+	} while (n > 0 && done < 50);	\\
+	return done;	\\
+}
+static int plus(int a, int b) { return a + b; }
+static int one(int n)
+BODY(1, plus, n, 2)
+
+static int two(int n)
+{
+	int first = n;
+	BODY(0, plus, n, first - 1)
+}
+int printf(const char *format, ...);
+int main(int argc, char **argv)
+{
+	(void)argc;
+	start(argv);
+	printf("%d %d\\n", one(13), two(11));
+	return 0;
+}
+"""
+
+
+def test_a_macro_of_several_lines_holds_mutants(tmp_path: Path) -> None:
+    start = START.encode()
+    found = find_mutants({"a.h": MACRO}, {"a.h": (*range(1, 12), *range(17, 21))}).mutants
+    fit = [m for m in found if m.operator not in {"arguments swapped", "drop statement", "drop return"}]
+    assert {m.function for m in fit} == {"BODY", "two"}
+    program = _compile(tmp_path, "schema", start + rewrite(MACRO, fit).text)
+    assert _output(program, "0") == _output(_compile(tmp_path, "plain", start + MACRO))
+    for mutant in fit:
+        alone = _compile(tmp_path, "alone", start + apply_mutant(MACRO, mutant))
+        assert _output(program, str(mutant.number)) == _output(alone), mutant.title
+
+
 def test_nothing_to_mutate_leaves_the_text(mutants: tuple[Mutant, ...]) -> None:
     assert rewrite(SAMPLE, ()).text == DECLARATION.encode() + SAMPLE
     assert len(mutants) > 40

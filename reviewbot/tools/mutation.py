@@ -6,6 +6,7 @@ ids depend on the input alone, and for each mutant that cannot be used the reaso
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -92,6 +93,28 @@ def build_schema(
     raise InfraError(msg)
 
 
+def remember(place: Path, built: SchemaBuild, mutants: Sequence[Mutant]) -> None:
+    """Keep in a file what build_schema() found out for these mutants."""
+    numbers = {"invalid": dict(built.invalid), "alone": dict(built.alone)}
+    entry = {"commit": built.commit, "mutants": [m.ident for m in mutants], **numbers}
+    place.parent.mkdir(parents=True, exist_ok=True)
+    place.write_text(json.dumps(entry), encoding="utf-8")
+
+
+def recalled(place: Path, repo: Path, mutants: Sequence[Mutant]) -> SchemaBuild | None:
+    """Return what remember() kept for the same mutants, while its commit is there; None otherwise."""
+    try:
+        entry = json.loads(place.read_text(encoding="utf-8"))
+        commit, idents = str(entry["commit"]), entry["mutants"]
+        invalid, alone = ({int(n): str(why) for n, why in entry[k].items()} for k in ("invalid", "alone"))
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return None
+    if idents != [m.ident for m in mutants] or read_objects(repo, [commit])[0] is None:
+        return None
+    kept = tuple(m for m in mutants if m.number not in invalid and m.number not in alone)
+    return SchemaBuild(commit=commit, kept=kept, invalid=invalid, alone=alone)
+
+
 @dataclass(slots=True, kw_only=True)
 class _Work:
     # The mutants that are left, and why the others went.
@@ -136,7 +159,8 @@ class _Work:
 
     def headers(self) -> None:
         """Leave out the functions of headers that no touched C file sees: a touched header costs a long build."""
-        paths = {m.file for m in self.left.values() if m.file.endswith(".h")}
+        inside = [m for m in self.left.values() if m.file.endswith(".h") and not m.macro]
+        paths = {m.file for m in inside}
         if not paths:
             return
         self.builder.checkout(self.tip)
@@ -144,9 +168,8 @@ class _Work:
         for text in self.preprocessed().values():
             for path, lines in seen_lines(text.decode("utf-8", "replace"), paths).items():
                 seen[path] |= lines
-        alive = {(m.file, m.function) for m in self.left.values() if m.file in paths and m.line in seen[m.file]}
-        here = [m for m in self.left.values() if m.file in paths]
-        self.leave_out(m.number for m in here if (m.file, m.function) not in alive)
+        alive = {(m.file, m.function) for m in inside if m.line in seen[m.file]}
+        self.leave_out(m.number for m in inside if (m.file, m.function) not in alive)
 
     def preprocessed(self) -> dict[str, bytes]:
         """Return what the compiler sees of the touched C files, or of the definition's when there are none."""

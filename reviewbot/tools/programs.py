@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from reviewbot.compare import Run, read_program
@@ -15,10 +15,12 @@ from reviewbot.tools.guest import GuestTest, read_result
 from reviewbot.tools.vng import Boot, Ending, Machine
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
 PROGRAM_TIMEOUT_S = 120
+# A program of a wrong kernel that takes so much longer than on the right one will not end by itself.
+_LIMIT_S, _LIMIT_TIMES = 15, 6
 _MARK = re.compile(r"\[ *(\d+\.\d+)\] reviewbot: (start|end) (\w+)\r?$", re.MULTILINE)
 # A kernel that loops says nothing: these make it say so, and end.
 _WATCH = (
@@ -40,17 +42,21 @@ def boot_programs(
     append: tuple[str, ...] = (),
     after: str = "",
     timeout_s: int = PROGRAM_TIMEOUT_S,
+    limits_s: Mapping[str, int] | None = None,
     on_output: Callable[[bytes], None] | None = None,
 ) -> Boot:
     """Boot image with the named programs of a directory, one after another, told which kernel it is (role).
 
     append are words for the kernel's command line, after is a shell line that runs in the guest at the end. timeout_s
-    is for each program.
+    is for each program that has no time of its own in limits_s.
     """
     (share / "bin").mkdir(parents=True, exist_ok=True)
     for name in names:
         shutil.copy2(directory / name, share / "bin" / name)
-    tests = tuple(GuestTest(name=n, program=n, arguments=(f"--kernel={role}",), timeout_s=timeout_s) for n in names)
+    limits = limits_s or {}
+    tests = tuple(
+        GuestTest(name=n, program=n, arguments=(f"--kernel={role}",), timeout_s=limits.get(n, timeout_s)) for n in names
+    )
     return machine.boot(image, share, log, tests=tests, append=append, after=after, on_output=on_output)
 
 
@@ -98,7 +104,10 @@ class _Enough(Exception):  # noqa: N818 - ends a boot from inside its output han
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bench:
-    """Where wrong kernels are booted with the tests: the programs in directory are told the role of the kernel."""
+    """Where wrong kernels are booted with the tests: the programs in directory are told the role of the kernel.
+
+    first are those that run before the others, whatever order is asked for.
+    """
 
     machine: Machine
     names: tuple[str, ...]
@@ -107,6 +116,9 @@ class Bench:
     job: Path
     logs: Path
     timeout_s: int = PROGRAM_TIMEOUT_S
+    first: frozenset[str] = frozenset()
+    limits_s: Mapping[str, int] = field(default_factory=dict)
+    took_s: Mapping[str, float] = field(default_factory=dict)
 
     def boot(
         self,
@@ -122,7 +134,7 @@ class Bench:
         enough is asked after each program, with its cases and its name, whether the boot can be stopped. Raises
         InfraError when qemu does not start.
         """
-        chosen = tuple(names) or self.names
+        chosen = tuple(sorted(names or self.names, key=lambda name: name not in self.first))
         share, log = self.job / label, self.logs / f"{label}.log"
         shutil.rmtree(share, ignore_errors=True)
         share.mkdir(parents=True)
@@ -140,6 +152,7 @@ class Bench:
                 append=(*_WATCH, *(() if number is None else (f"{PARAMETER}={number}",))),
                 after=f"cat {HITS_FILE} >$out/hits 2>/dev/null",
                 timeout_s=self.timeout_s,
+                limits_s=self.limits_s,
                 on_output=watcher.feed,
             )
             ending, detail, ran = boot.ending, boot.detail, chosen
@@ -160,13 +173,15 @@ class Bench:
         shutil.rmtree(share, ignore_errors=True)
         return seen
 
-    def patient(self, right: Seen) -> Bench:
-        """Return the bench for wrong kernels, from a whole boot of the right one: quick programs first, time limits."""
-        took = program_times(right.console)
-        names = tuple(sorted(self.names, key=lambda n: took.get(n, 0.0)))
-        limit = max(20, round(right.duration_s))
-        machine = replace(self.machine, timeout_s=60 + right.duration_s, idle_timeout_s=30)
-        return replace(self, machine=machine, names=names, timeout_s=limit)
+    def patient(self, took_s: Mapping[str, float], boot_s: float) -> Bench:
+        """Return the bench for wrong kernels: quick programs first, and time limits by what the right one needs.
+
+        took_s are the seconds of each program on the right kernel, boot_s those of its whole boot.
+        """
+        names = tuple(sorted(self.names, key=lambda n: took_s.get(n, 0.0)))
+        limits = {n: round(_LIMIT_S + _LIMIT_TIMES * took_s.get(n, 0.0)) for n in names}
+        machine = replace(self.machine, timeout_s=60 + boot_s, idle_timeout_s=30)
+        return replace(self, machine=machine, names=names, limits_s=limits, took_s=dict(took_s))
 
 
 class _Watcher:

@@ -297,6 +297,28 @@ static void with_others(const void *arg)
 		check_output(size, 0, output(size));
 }
 
+/* What stands behind the raw data in a record, when that had to be filled up. */
+static void with_others_behind(const void *arg)
+{
+	const unsigned int filled = 4;	/* with its size: 8 bytes */
+	struct sample sample = { 0 };
+	__u64 source;
+
+	(void)arg;
+	start(PERF_SAMPLE_RAW | PERF_SAMPLE_DATA_SRC);
+	check_output(filled, 0, output(filled));
+	decode_sample(&event.attr, (void *)event.record, &sample);
+	source = sample.data_src.data_src;
+	for (unsigned int size = SMALLEST; size <= 24; size++) {
+		check_output(size, 0, output(size));
+		decode_sample(&event.attr, (void *)event.record, &sample);
+		if (sample.data_src.data_src != source &&
+		    ktap_fail(RULE_RAW_SIZE "%u bytes: DATA_SRC behind them is %#llx; expected %#llx",
+			      size, sample.data_src.data_src, source))
+			ktap_hexdump(event.record, 64);
+	}
+}
+
 /* Records that begin and end everywhere in a page. */
 static void ring_edges(const void *arg)
 {
@@ -480,6 +502,7 @@ int main(int argc, char **argv)
 {
 	ktap_add(small, NULL, "small");
 	ktap_add(with_others, NULL, "with_other_types");
+	ktap_add(with_others_behind, NULL, "with_other_types_behind");
 	ktap_add(ring_edges, NULL, "ring_edges");
 	ktap_add(padding, NULL, "padding");
 	ktap_add(large, NULL, "large");
