@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 from reviewbot.compare import Run, compare_cases, unsettled
 from reviewbot.errors import InfraError, UsageError
 from reviewbot.explain import explain
-from reviewbot.generate.kselftest import DIRECTORY, load_specs, programs, render_kselftest
-from reviewbot.generate.rules import Tree, load_rules
+from reviewbot.generate.kselftest import DIRECTORY, programs, render_kselftest
+from reviewbot.generate.rules import Tree, rules_for
 from reviewbot.generate.scope import Scope, find_scope
 from reviewbot.model import ApplyResult, Blame, Case, Finding, Log, Origin, Outcome, Series, StageResult, Status
 from reviewbot.parse.diagnostics import parse_build
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from reviewbot.generate.spec import Specs
     from reviewbot.tools.kernel import Builder, Kernel, Kernels
     from reviewbot.tools.vng import Machine
 
@@ -39,13 +40,14 @@ HEADER = "include/uapi/linux/perf_event.h"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bench:
-    """What running tests needs: the machine, a builder for the prerequisites' tip, and where things go."""
+    """What running tests needs: the machine, a builder for the prerequisites' tip, the specs, and where things go."""
 
     machine: Machine
     builder: Builder
     job: Path
     run_dir: Path
     note: Callable[[str], None]
+    specs: Specs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,7 +57,7 @@ class _Pass:
     boot: Boot
 
 
-def read_scope(repo: Path, applied: ApplyResult, series: Series, *, every: bool = False) -> Scope:
+def read_scope(repo: Path, applied: ApplyResult, series: Series, specs: Specs, *, every: bool = False) -> Scope:
     """Return the sample types that the commits from base to tip add or touch; every type with every=True.
 
     A series that base has already is read from its own text. Raises UapiError for a tree without the header.
@@ -63,33 +65,33 @@ def read_scope(repo: Path, applied: ApplyResult, series: Series, *, every: bool 
     if applied.base_commit == applied.tip_commit:
         header = must(repo, "show", f"{applied.base_commit}:{HEADER}")
         diff_text = "\n".join(p.diff for p in series.patches)
-        return find_scope(header, header, diff_text, load_specs(), every=every)
+        return find_scope(header, header, diff_text, specs, every=every)
     headers = [must(repo, "show", f"{commit}:{HEADER}") for commit in (applied.base_commit, applied.tip_commit)]
     diff = git(
         repo,
         *("diff", "--no-ext-diff", "--no-textconv", "--no-color", "--no-renames", "-W"),
         *("--src-prefix=a/", "--dst-prefix=b/", applied.base_commit, applied.tip_commit),
     )
-    return find_scope(headers[0], headers[1], diff.stdout, load_specs(), every=every)
+    return find_scope(headers[0], headers[1], diff.stdout, specs, every=every)
 
 
 def write_selftests(
-    repo: Path, applied: ApplyResult, series: Series, directory: Path, *, every: bool = False
+    repo: Path, applied: ApplyResult, series: Series, directory: Path, *, specs: Specs, every: bool = False
 ) -> tuple[str, ...]:
     """Write the kselftest directory of the series and return the names of its programs.
 
     Raises UsageError when there is nothing to generate.
     """
     try:
-        scope = read_scope(repo, applied, series, every=every)
+        scope = read_scope(repo, applied, series, specs, every=every)
     except UapiError as error:
         msg = f"{HEADER}: {error}"
         raise UsageError(msg) from error
     if scope.empty:
         msg = "the series adds and touches no perf sample type"
         raise UsageError(msg)
-    write_directory(directory, render_kselftest(scope))
-    return programs(scope, load_specs())
+    write_directory(directory, render_kselftest(scope, specs))
+    return programs(scope, specs)
 
 
 def selftest(
@@ -107,14 +109,14 @@ def selftest(
     base_console is what base said without a test: its complaints are not new. every asks for every sample type.
     """
     try:
-        scope = read_scope(repo, applied, series, every=every)
+        scope = read_scope(repo, applied, series, bench.specs, every=every)
     except UapiError as error:
         return _skipped(f"the tree's {HEADER} cannot be read: {error}", required=every)
     if scope.empty:
         return _skipped("nothing to generate: the series adds and touches no perf sample type", required=False)
-    names = programs(scope, load_specs())
+    names = programs(scope, bench.specs)
     sources = bench.run_dir / "selftest" / DIRECTORY
-    write_directory(sources, render_kselftest(scope))
+    write_directory(sources, render_kselftest(scope, bench.specs))
     log = bench.run_dir / "selftest" / "compile.log"
     log.unlink(missing_ok=True)
     done = compile_directory(sources, bench.job / "programs", kernels.patched.headers, log)
@@ -166,7 +168,7 @@ class _Session:
                 self.boot("patched", self.kernels.patched, "patched")
                 self.boot("base", self.kernels.base, "base")
         cases = self.blame(compare_cases(self.runs("base"), self.runs("patched")))
-        cases = explain(cases, load_rules(), self.tree)
+        cases = explain(cases, rules_for(self.bench.specs), self.tree)
         cases = tuple(
             replace(c, reproduce=_command(c.name)) if c.patched in (Status.FAIL, Status.WARN) else c for c in cases
         )

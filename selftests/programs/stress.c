@@ -76,7 +76,6 @@ static void nested(const void *arg)
 		check_ring(&expect, NULL);
 		expect.event = &clock_event;
 		expect.source = SOURCE_CLOCK;
-		expect.last_time = 0;
 		expect.samples = 0;
 		check_ring(&expect, NULL);
 		clock_samples += expect.samples;
