@@ -44,7 +44,7 @@ class SampleSpec:
 
     place orders the payloads within a PERF_RECORD_SAMPLE, sample_id within struct sample_id (0: not part of it).
     proofs say what its values must be; oracle names the C function that knows more ("": none). rule names the rule that
-    a wrong value breaks, own_rule describes it where rules.toml does not. attr holds the attr fields that the bit needs.
+    a wrong value breaks, own_rule describes it where rules.toml does not. attr holds attr fields that the bit needs.
     """
 
     name: str
