@@ -45,8 +45,10 @@ PROGRAMS = (
     Program(name="files", oracles=("build_id_offset", "callchain_build_id_offset")),
     Program(name="shared"),
     Program(name="permission"),
+    Program(name="access"),
     Program(name="records"),
     Program(name="rings"),
+    Program(name="limits"),
     Program(name="fuzz"),
     Program(name="races", oracles=("build_id_offset", "callchain_build_id_offset")),
     Program(name="stress", oracles=("build_id_offset", "callchain_build_id_offset")),
@@ -111,6 +113,7 @@ def _with_provisional(specs: Specs, scope: Scope) -> Specs:
 def _scope_context(scope: Scope, specs: Specs) -> dict[str, object]:
     return {
         "types": scope.types,
+        "every": scope.all_types,
         "next_value": scope.next_value,
         "new_bits": sum(t.value for t in scope.types if t.new),
         "all_bits": sum(v for _, v in scope.all_types),
