@@ -41,6 +41,8 @@ PROGRAMS = (
     Program(name="layout"),
     Program(name="build_id", oracles=("build_id_offset", "callchain_build_id_offset")),
     Program(name="chains", oracles=("callchain", "callchain_build_id_offset")),
+    Program(name="markers", oracles=("callchain", "callchain_build_id_offset")),
+    Program(name="sideband", oracles=("build_id_offset", "callchain_build_id_offset")),
     Program(name="deferred", oracles=("build_id_offset", "callchain_build_id_offset")),
     Program(name="files", oracles=("build_id_offset", "callchain_build_id_offset")),
     Program(name="shared"),
