@@ -270,7 +270,7 @@ static void busy(void)
 {
 	void *map = mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
-	prctl(PR_SET_NAME, "sideband-busy");
+	prctl(PR_SET_NAME, "side-band");
 	munmap(map, 4096);
 	forks();
 	exec_again();
@@ -399,22 +399,28 @@ static void ended(const void *arg)
 	check_answers(&wide, &expect);
 }
 
-#define EACH(name, act, pages, may_miss)					\
-	{ name ".callchain", act, PERF_SAMPLE_CALLCHAIN, 0, pages, may_miss },	\
-	{ name ".address", act, IP_BIT, IP_BIT, pages, may_miss },		\
-	{ name ".chain", act, CHAIN_BIT, CHAIN_BIT, pages, may_miss },		\
-	{ name ".both", act, IP_BIT | CHAIN_BIT, CHAIN_BIT, pages, may_miss }
+static const struct task_case actions[] = {
+	{ "exit", fault, .pages = EVENT_PAGES },
+	{ "threads", threads, .pages = EVENT_PAGES },
+	{ "leader_first", leader_first, .pages = EVENT_PAGES },
+	{ "forks", forks, .pages = EVENT_PAGES },
+	{ "exec", exec_again, .pages = EVENT_PAGES },
+	{ "exec_with_thread", exec_with_thread, .pages = EVENT_PAGES, .may_miss = 1 },
+	{ "busy", busy, .pages = EVENT_PAGES },
+	{ "killed", killed, .pages = EVENT_PAGES, .may_miss = 1 },
+	{ "lost", many, .pages = 1 },
+};
 
-static const struct task_case task_cases[] = {
-	EACH("exit", fault, EVENT_PAGES, 0),
-	EACH("threads", threads, EVENT_PAGES, 0),
-	EACH("leader_first", leader_first, EVENT_PAGES, 0),
-	EACH("forks", forks, EVENT_PAGES, 0),
-	EACH("exec", exec_again, EVENT_PAGES, 0),
-	EACH("exec_with_thread", exec_with_thread, EVENT_PAGES, 1),
-	EACH("busy", busy, EVENT_PAGES, 0),
-	EACH("killed", killed, EVENT_PAGES, 1),
-	EACH("lost", many, 1, 0),
+struct form {
+	const char *name;
+	__u64 bits, consumer_bits;
+};
+
+static const struct form forms[] = {
+	{ "callchain", PERF_SAMPLE_CALLCHAIN, 0 },
+	{ "address", IP_BIT, IP_BIT },
+	{ "chain", CHAIN_BIT, CHAIN_BIT },
+	{ "both", IP_BIT | CHAIN_BIT, CHAIN_BIT },
 };
 
 static const struct end_case end_cases[] = {
@@ -426,14 +432,24 @@ static const struct end_case end_cases[] = {
 
 int main(int argc, char **argv)
 {
+	static struct task_case cases[ARRAY_SIZE(actions)][ARRAY_SIZE(forms)];
+
 	if (argc > 1 && !strcmp(argv[1], AGAIN)) {
 		for (unsigned int i = 0; i < FRAMES; i++)
 			frames[i] = (__u64)check_answers + i;
 		fault();
 		return 0;
 	}
-	for (unsigned int i = 0; i < ARRAY_SIZE(task_cases); i++)
-		ktap_add(task, &task_cases[i], "%s", task_cases[i].name);
+	for (unsigned int i = 0; i < ARRAY_SIZE(actions); i++) {
+		for (unsigned int j = 0; j < ARRAY_SIZE(forms); j++) {
+			struct task_case *new = &cases[i][j];
+
+			*new = actions[i];
+			new->bits = forms[j].bits;
+			new->consumer_bits = forms[j].consumer_bits;
+			ktap_add(task, new, "%s.%s", new->name, forms[j].name);
+		}
+	}
 	for (unsigned int i = 0; i < ARRAY_SIZE(end_cases); i++)
 		ktap_add(ended, &end_cases[i], "%s", end_cases[i].name);
 	return ktap_main(argc, argv);
