@@ -17,6 +17,7 @@ from reviewbot.explain import explain
 from reviewbot.generate.kselftest import DIRECTORY, programs, render_kselftest
 from reviewbot.generate.rules import Tree, rules_for
 from reviewbot.generate.scope import Scope, find_scope
+from reviewbot.generate.skeleton import render_spec
 from reviewbot.model import ApplyResult, Blame, Case, Finding, Log, Origin, Outcome, Series, StageResult, Status
 from reviewbot.parse.diagnostics import parse_build
 from reviewbot.parse.uapi import UapiError
@@ -175,6 +176,7 @@ class _Session:
         findings = self.findings()
         status, summary = _judge(cases, findings, self.passes["patched"], self.names)
         bad = [p.boot for p in self.passes["patched"] if p.boot.ending is not Ending.FINISHED]
+        skeletons = self.skeletons()
         result = StageResult(
             stage="selftest",
             status=status,
@@ -184,7 +186,7 @@ class _Session:
             facts=self.facts(),
             commands=tuple(self.commands),
             logs=tuple(self.logs),
-            excerpt=tail(bad[0].console) if bad else "",
+            excerpt=tail(bad[0].console) if bad else skeletons,
         )
         return Outcome(result=result, value=cases)
 
@@ -259,6 +261,17 @@ class _Session:
                 break
         return tuple(found)
 
+    def skeletons(self) -> str:
+        """Write a spec to begin with for every type in scope that has none, and return their text."""
+        texts = []
+        for spec in (s for s in self.scope.provisional if s.name in self.scope.unverified):
+            path = self.bench.run_dir / "selftest" / "specs" / f"{spec.member}.toml"
+            path.parent.mkdir(exist_ok=True)
+            path.write_text(render_spec(spec), encoding="utf-8")
+            self.logs.append(Log(title=f"spec of {spec.name} to begin with", path=f"selftest/specs/{path.name}"))
+            texts.append(render_spec(spec))
+        return "\n".join(texts)
+
     def facts(self) -> tuple[tuple[str, str], ...]:
         types = ", ".join(f"{t.name} ({t.value:#x}): {t.why}" for t in self.scope.types)
         endings = [
@@ -266,7 +279,8 @@ class _Session:
             for side, passes in self.passes.items()
             for n, p in enumerate(passes, 1)
         ]
-        unverified = [("payload not verified (no spec)", ", ".join(self.scope.unverified))]
+        begin = "a spec to begin with is in selftest/specs; --specs DIR takes yours"
+        unverified = [("payload not verified (no spec)", f"{', '.join(self.scope.unverified)}; {begin}")]
         notes = [("note", note) for note in self.scope.notes]
         return (("sample types", types), *(unverified if self.scope.unverified else []), *notes, *endings)
 
