@@ -34,6 +34,7 @@ from reviewbot.tools.guest import prepare_root
 from reviewbot.tools.kselftest import compile_directory
 from reviewbot.tools.make import compiler
 from reviewbot.tools.programs import Bench
+from reviewbot.tools.specs import read_specs
 from reviewbot.tools.tree import source_lock
 from reviewbot.tools.vng import Machine
 from reviewbot.trial import Trial
@@ -58,10 +59,11 @@ def mutate(request: Request, cache: Cache, options: Options, note: Note) -> tupl
     Raises UsageError when the series does not apply or gives no tests or no candidates, and InfraError when the patched
     kernel cannot be built or the kernel that holds the mutants does not behave as the patched one.
     """
+    specs = read_specs(request.specs)
     tree, series, applied = applied_series(request, cache, cache.dir("scratch", f"mutate-{request.tree}"))
     out = _directory(request.out or Path("reports") / series.slug / "mutants")
     files, found = candidates(tree.repo, applied, series, options.functions)
-    names = write_selftests(tree.repo, applied, series, out / "selftest", every=request.every)
+    names = write_selftests(tree.repo, applied, series, out / "selftest", specs=specs, every=request.every)
     report = _report(tree, series, options, files=files, found=found)
     report = replace(report, key=_key(applied.tip_commit, out / "selftest", found))
     campaign = open_campaign(out, report, options, found.mutants, read_marks(request.source))

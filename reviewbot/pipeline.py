@@ -40,6 +40,7 @@ from reviewbot.stages.selftest import Bench, selftest
 from reviewbot.tools.gcov import FRAGMENT as GCOV
 from reviewbot.tools.guest import prepare_root
 from reviewbot.tools.make import compiler
+from reviewbot.tools.specs import read_specs
 from reviewbot.tools.tree import Tree, get_tree, source_lock
 from reviewbot.tools.vng import QEMU, Machine, has_kvm
 
@@ -74,7 +75,8 @@ def review(request: Request, cache: Cache, progress: Progress) -> tuple[Report, 
     """
     for name in ("jobs", "scratch"):
         cache.prune(name, KEEP_DAYS)
-    run = Run(request=request, cache=cache, progress=progress, timings=Timings(cache, request.tree))
+    specs = read_specs(request.specs)
+    run = Run(request=request, cache=cache, progress=progress, timings=Timings(cache, request.tree), specs=specs)
     tree = get_tree(cache, request.tree)
     fragments = load_fragments(request.fragments or DEFAULT_FRAGMENTS)
     pool: list[Series] = []
@@ -228,6 +230,7 @@ def _build_and_test(run: Run, tree: Tree, series: Series, applied: ApplyResult, 
         job=job,
         run_dir=run.out,
         note=lambda t: run.progress.note("selftest", t),
+        specs=run.specs,
     )
     run.stage(
         "selftest",

@@ -26,6 +26,7 @@ from reviewbot.verdict import judge
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from reviewbot.generate.spec import Specs
     from reviewbot.progress import Progress
     from reviewbot.request import Request
     from reviewbot.tools.cache import Cache
@@ -43,6 +44,7 @@ class Run:
     cache: Cache
     progress: Progress
     timings: Timings
+    specs: Specs
     started: float = field(default_factory=time.monotonic)
     stamp: datetime = field(default_factory=lambda: datetime.now(UTC))
     out: Path = field(default_factory=Path)

@@ -16,6 +16,7 @@ from reviewbot.stages.base import choose_base
 from reviewbot.stages.intake import intake, read_series
 from reviewbot.stages.selftest import write_selftests
 from reviewbot.stages.versions import diff_versions
+from reviewbot.tools.specs import read_specs
 from reviewbot.tools.tree import Tree, get_tree
 
 if TYPE_CHECKING:
@@ -75,7 +76,9 @@ def generate_selftests(request: Request, cache: Cache) -> tuple[str, ...]:
         msg = "no directory to write the selftests into"
         raise UsageError(msg)
     tree, series, applied = applied_series(request, cache, cache.dir("scratch", f"generate-{os.getpid()}"))
-    return write_selftests(tree.repo, applied, series, request.out, every=request.every)
+    return write_selftests(
+        tree.repo, applied, series, request.out, specs=read_specs(request.specs), every=request.every
+    )
 
 
 def compare_revisions(old: str, new: str, cache: Cache, *, tree: str = "", base: str = "") -> StageResult:

@@ -35,6 +35,10 @@ Inbox = Annotated[
         "--inbox", metavar="PATH", help="A public-inbox archive: message ids and prerequisites are found there."
     ),
 ]
+SpecDirs = Annotated[
+    list[Path] | None,
+    typer.Option("--specs", metavar="DIR", help="Specs of your own, DIR/*.toml; repeat for more."),
+]
 Every = Annotated[bool, typer.Option("--all", help="Tests of every sample type, not only of those in the series.")]
 Fragment = Annotated[
     list[str] | None, typer.Option("--kconfig", metavar="NAME", help="Fragments instead of the default ones.")

@@ -20,6 +20,7 @@ from reviewbot.cli.common import (
     Out,
     Prereq,
     Quiet,
+    SpecDirs,
     TreeName,
     note_to_stderr,
     open_cache,
@@ -48,6 +49,7 @@ def review(
     every: Every = False,
     coverage: Coverage = False,
     inbox: Inbox = None,
+    specs: SpecDirs = None,
     allow_fuzz: Annotated[
         bool, typer.Option("--allow-fuzz", help="Let a patch apply where its context differs; the report says so.")
     ] = False,
@@ -72,6 +74,7 @@ def review(
         allow_fuzz=allow_fuzz,
         inbox=inbox,
         boot_timeout_s=boot_timeout,
+        specs=tuple(specs or ()),
         command=typed(),
     )
     _review(request, open_cache(), as_json=as_json, quiet=quiet)

@@ -16,6 +16,7 @@ from reviewbot.cli.common import (
     Out,
     Prereq,
     Quiet,
+    SpecDirs,
     TreeName,
     note_to_stderr,
     open_cache,
@@ -37,6 +38,7 @@ def selftest_generate(
     base: Base = "",
     prereq: Prereq = None,
     every: Every = False,
+    specs: SpecDirs = None,
 ) -> None:
     """Write the kselftests for a series' sample types, without building or booting anything."""
     from reviewbot.request import Request  # noqa: PLC0415
@@ -50,6 +52,7 @@ def selftest_generate(
         prerequisites=tuple(prereq or ()),
         out=directory,
         every=every,
+        specs=tuple(specs or ()),
         command=typed(),
     )
     names = generate_selftests(request, open_cache())
@@ -87,6 +90,7 @@ def mutate(
     prereq: Prereq = None,
     out: Out = None,
     every: Every = False,
+    specs: SpecDirs = None,
     seed: Annotated[int, typer.Option("--seed", metavar="N", help="The order in which candidates are drawn.")] = 0,
     sample: Annotated[
         int, typer.Option("--sample", metavar="N", min=0, help="How many wrong kernels to try; 0 is all.")
@@ -121,6 +125,7 @@ def mutate(
         prerequisites=tuple(prereq or ()),
         out=out,
         every=every,
+        specs=tuple(specs or ()),
         command=typed(),
     )
     options = Options(

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from reviewbot.generate.expression import SpecError, c_expression
+from reviewbot.generate.proof import CProof, Names, Owner, c_proof, merge_facts
+from reviewbot.generate.rules import rule_macro
 from reviewbot.generate.spec import SCALARS, Field
 
 if TYPE_CHECKING:
@@ -50,6 +52,8 @@ class CSpec:
     size_bytes: int = 0
     needs: tuple[str, ...] = ()
     oracle: str = ""
+    rule: str = ""
+    proofs: tuple[CProof, ...] = ()
     attr: tuple[tuple[str, str], ...] = ()
 
 
@@ -57,6 +61,8 @@ def decoder_context(specs: Specs) -> dict[str, object]:
     """Return the variables of decode.h.j2 and decode.c.j2. Raises SpecError for an unknown excluded type."""
     sizes = {**SCALARS, **{t.name: t.size_bytes for t in specs.types}}
     samples = {s.name: _sample(s, specs, sizes) for s in specs.samples}
+    facts, proofs = merge_facts([s.facts for s in specs.samples]), _proofs(specs)
+    samples = {name: replace(s, proofs=proofs.get(name, ())) for name, s in samples.items()}
     trailer = sorted((s for s in specs.samples if s.sample_id), key=lambda s: s.sample_id)
     return {
         "types": [_shared(t) for t in specs.types],
@@ -65,7 +71,29 @@ def decoder_context(specs: Specs) -> dict[str, object]:
         "records": [_record(r, sizes) for r in specs.records],
         "regs_mask": sum(1 << r for r in REGS),
         "regs_ip": _IP,
+        "facts": facts,
+        "rising": sum(p.rises >= 0 for all_of_type in proofs.values() for p in all_of_type),
     }
+
+
+def _proofs(specs: Specs) -> dict[str, tuple[CProof, ...]]:
+    """Name of a sample type → its proofs as C. Those that compare with the sample before are numbered through."""
+    others = {
+        f"{s.short}.{f.name}": (f"sample->{s.member}.{f.name}", f"(1ULL << {s.bit})")
+        for s in specs.samples
+        for f in s.layout
+        if f.type in SCALARS and not f.count
+    }
+    names = Names(facts=merge_facts([s.facts for s in specs.samples]), others=others)
+    number, out = 0, {}
+    for spec in (s for s in specs.samples if s.proofs):
+        owner = Owner(short=spec.short, member=spec.member, fields={f.name: f.when for f in spec.layout})
+        done = []
+        for proof in spec.proofs:
+            done.append(c_proof(proof, owner, names, number))
+            number += proof.rises
+        out[spec.name] = tuple(done)
+    return out
 
 
 def _sample(spec: SampleSpec, specs: Specs, sizes: dict[str, int]) -> CSpec:
@@ -82,6 +110,7 @@ def _sample(spec: SampleSpec, specs: Specs, sizes: dict[str, int]) -> CSpec:
         size_bytes=sum(f.size for f in layout),
         needs=spec.needs,
         oracle=spec.oracle,
+        rule=rule_macro(spec.rule),
         attr=spec.attr,
     )
 

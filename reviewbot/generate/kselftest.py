@@ -14,8 +14,8 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from reviewbot.generate.combinations import combinations
 from reviewbot.generate.decoder import decoder_context
-from reviewbot.generate.rules import load_rules
-from reviewbot.generate.spec import build_specs
+from reviewbot.generate.rules import rules_for
+from reviewbot.generate.spec import build_specs, settle
 from reviewbot.resources import data_dir
 
 if TYPE_CHECKING:
@@ -56,12 +56,16 @@ PROGRAMS = (
     Program(name="build_id", oracles=("build_id_offset", "callchain_build_id_offset")),
     Program(name="chains", oracles=("callchain", "callchain_build_id_offset")),
     Program(name="markers", oracles=("build_id_offset", "callchain_build_id_offset")),
+    Program(name="parts", oracles=("callchain", "callchain_build_id_offset")),
+    Program(name="sideband", oracles=("build_id_offset", "callchain_build_id_offset")),
     Program(name="deferred", oracles=("build_id_offset", "callchain_build_id_offset")),
     Program(name="files", oracles=("build_id_offset", "callchain_build_id_offset")),
     Program(name="shared"),
     Program(name="permission"),
+    Program(name="access"),
     Program(name="records"),
     Program(name="rings"),
+    Program(name="limits"),
     Program(name="fuzz"),
     Program(name="races", oracles=("build_id_offset", "callchain_build_id_offset")),
     Program(name="nested", oracles=("build_id_offset", "callchain_build_id_offset")),
@@ -72,14 +76,18 @@ PROGRAMS = (
 )
 
 
-def load_specs() -> Specs:
-    """Return the specs that travel with reviewbot. Raises SpecError when one is wrong."""
+def load_specs(own: Mapping[str, str] | None = None) -> Specs:
+    """Return the specs that travel with reviewbot, and the user's own (file name → TOML text).
+
+    One of the user's stands in place of the packaged one of that name. Raises SpecError when one is wrong.
+    """
     root = data_dir("selftests") / "specs"
     texts = {
         kind: {path.name: path.read_text(encoding="utf-8") for path in sorted((root / kind).glob("*.toml"))}
         for kind in ("samples", "records")
     }
-    return build_specs(texts["samples"], texts["records"], (root / "types.toml").read_text(encoding="utf-8"))
+    types = (root / "types.toml").read_text(encoding="utf-8")
+    return build_specs(texts["samples"], texts["records"], types, own=own or {})
 
 
 def programs(scope: Scope, specs: Specs) -> tuple[str, ...]:
@@ -96,7 +104,7 @@ def render_kselftest(scope: Scope, specs: Specs | None = None) -> dict[str, str]
     if scope.empty:
         msg = "the series adds and touches no sample type"
         raise ValueError(msg)
-    specs = _with_provisional(specs or load_specs(), scope)
+    specs = _with_provisional(settle(specs or load_specs(), dict(scope.all_types)), scope)
     root = data_dir("selftests")
     names = programs(scope, specs)
     files = {p.name: p.read_text(encoding="utf-8") for p in sorted((root / "lib").glob("*.[ch]"))}
@@ -108,7 +116,7 @@ def render_kselftest(scope: Scope, specs: Specs | None = None) -> dict[str, str]
     for template in ("decode.h", "decode.c"):
         files[template] = _render(template, {**decoder_context(specs), "have": have})
     files["compat.h"] = _render("compat.h", _compat_context(scope, specs))
-    files["rules.h"] = _render("rules.h", {"rules": load_rules().values()})
+    files["rules.h"] = _render("rules.h", {"rules": rules_for(specs).values()})
     files["scope.h"] = _render("scope.h", _scope_context(scope, specs))
     for template in ("Makefile", "config", "settings"):
         files[template] = _render(template, make)
@@ -124,6 +132,7 @@ def _with_provisional(specs: Specs, scope: Scope) -> Specs:
 def _scope_context(scope: Scope, specs: Specs) -> dict[str, object]:
     return {
         "types": scope.types,
+        "every": scope.all_types,
         "next_value": scope.next_value,
         "new_bits": sum(t.value for t in scope.types if t.new),
         "all_bits": sum(v for _, v in scope.all_types),

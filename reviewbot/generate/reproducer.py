@@ -18,7 +18,7 @@ from reviewbot.generate.amalgam import Amalgam
 from reviewbot.generate.csplit import Item, resolve, split_items, words_of
 from reviewbot.generate.kselftest import CONFIG, load_specs, render_kselftest
 from reviewbot.generate.one_case import one_case
-from reviewbot.generate.rules import macro_of
+from reviewbot.generate.rules import rule_macro
 from reviewbot.model import main_breach
 from reviewbot.resources import data_dir
 
@@ -74,7 +74,7 @@ def render_reproducer(scope: Scope, header: str, subject: Subject, specs: Specs 
         reached = amalgam.reach(["main"], source)
         before, narrow = (
             narrow,
-            _asked(whole, amalgam, reached, source, macro_of(subject.rule))
+            _asked(whole, amalgam, reached, source, rule_macro(subject.rule))
             if number == 0
             else _read(whole, narrow, reached),
         )

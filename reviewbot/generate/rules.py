@@ -20,7 +20,9 @@ from reviewbot.model import Status
 from reviewbot.resources import data_dir
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
+
+    from reviewbot.generate.spec import Specs
 
 _NAME = re.compile(r"[a-z][a-z0-9-]*(\.[a-z0-9-]+)?\Z")
 _SENTENCE = re.compile(r"(?<=[.:;])\s+(?=[A-Z])|\n\s*\n")
@@ -53,40 +55,56 @@ class Rule:
     @property
     def macro(self) -> str:
         """Name of its macro in the generated rules.h."""
-        return macro_of(self.name)
+        return rule_macro(self.name)
 
 
-def macro_of(name: str) -> str:
+def rule_macro(name: str) -> str:
     """Return the name of the macro that rules.h has for a rule."""
     return "RULE_" + re.sub(r"[.-]", "_", name).upper()
 
 
 def parse_rules(text: str) -> dict[str, Rule]:
     """Read the rules, one TOML table each, by name. Raises SpecError for one that says too little or too much."""
-    rules = {}
-    for name, table in tomllib.loads(text).items():
-        if unknown := set(table) - _KEYS:
-            msg = f"{name}: unknown keys {', '.join(sorted(unknown))}"
-            raise SpecError(msg)
-        try:
-            rule = msgspec.convert({**table, "name": name}, Rule)
-        except msgspec.ValidationError as error:
-            msg = f"{name}: {error}"
-            raise SpecError(msg) from error
-        if not _NAME.match(name) or rule.level not in (Status.FAIL, Status.WARN):
-            msg = f"{name}: a rule is named in small letters, and its level is fail or warn"
-            raise SpecError(msg)
-        if not any(getattr(rule, source) for source in _SOURCES):
-            msg = f"{name}: a rule has a source"
-            raise SpecError(msg)
-        rules[name] = rule
-    return rules
+    return {name: _rule(name, table) for name, table in tomllib.loads(text).items()}
+
+
+def _rule(name: str, table: Mapping[str, object]) -> Rule:
+    if unknown := set(table) - _KEYS:
+        msg = f"{name}: unknown keys {', '.join(sorted(unknown))}"
+        raise SpecError(msg)
+    try:
+        rule = msgspec.convert({**table, "name": name}, Rule)
+    except msgspec.ValidationError as error:
+        msg = f"{name}: {error}"
+        raise SpecError(msg) from error
+    if not _NAME.match(name) or rule.level not in (Status.FAIL, Status.WARN):
+        msg = f"{name}: a rule is named in small letters, and its level is fail or warn"
+        raise SpecError(msg)
+    if not any(getattr(rule, source) for source in _SOURCES):
+        msg = f"{name}: a rule has a source"
+        raise SpecError(msg)
+    return rule
 
 
 @cache
 def load_rules() -> dict[str, Rule]:
     """Return the rules that travel with reviewbot, by name."""
     return parse_rules((data_dir("selftests") / "rules.toml").read_text(encoding="utf-8"))
+
+
+def rules_for(specs: Specs) -> dict[str, Rule]:
+    """Return load_rules() and the rules of the sample types with proofs that bring their own.
+
+    Raises SpecError for a spec that names a rule which is nowhere described.
+    """
+    rules = dict(load_rules())
+    for spec in (s for s in specs.samples if s.proofs):
+        if spec.own_rule:
+            rules[spec.rule] = _rule(spec.rule, dict(spec.own_rule))
+        elif spec.rule not in rules:
+            msg = f"{spec.name}: rules.toml has no {spec.rule}; describe it in a table [rule], with text and a source"
+            raise SpecError(msg)
+    return rules
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -25,12 +25,16 @@ _UAPI_FILES = ("include/uapi/", "tools/include/uapi/")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScopedType:
-    """One sample type in scope: new is True when base's header does not have it; why says what brought it in."""
+    """One sample type in scope: new is True when base's header does not have it; why says what brought it in.
+
+    comment is what is wrong with its layout in the header's comment ("": nothing, or not looked at).
+    """
 
     name: str
     value: int
     new: bool
     why: str
+    comment: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,13 +85,14 @@ def find_scope(base_header: str, patched_header: str, diff: str, specs: Specs, *
     for name, value in sorted(real.items(), key=lambda item: item[1]):
         why = _why(name, base, words, owners, specs.sample(name)) or ("asked for" if every else "")
         if why:
-            types.append(ScopedType(name=name, value=value, new=name not in base, why=why))
+            comment = _comment_problem(patched_header, name, specs) if name not in base else ""
+            types.append(ScopedType(name=name, value=value, new=name not in base, why=why, comment=comment))
     return Scope(
         types=tuple(types),
         all_types=tuple(sorted(real.items(), key=lambda item: item[1])),
         unverified=tuple(t.name for t in types if specs.sample(t.name) is None),
         records=tuple(r.name for r in specs.records if r.name in words or set(r.functions) & owners),
-        notes=(*_notes(base, patched, real, specs), *_comment_notes(patched_header, types, specs)),
+        notes=(*_notes(base, patched, real, specs), *(t.comment for t in types if t.comment)),
         names=frozenset(_WORD.findall(patched_header)),
         padding=frozenset(_PADDING.findall(patched_header)),
         provisional=tuple(provisional_spec(patched_header, n, v) for n, v in real.items() if not specs.sample(n)),
@@ -169,19 +174,17 @@ def _lines(diff: str) -> list[tuple[str, str]]:
     return out
 
 
-def _comment_notes(header: str, types: list[ScopedType], specs: Specs) -> list[str]:
-    """Return what the layout comment says otherwise, or not at all, about new types; none where there is no comment."""
+def _comment_problem(header: str, name: str, specs: Specs) -> str:
+    """Return what the layout comment says otherwise, or not at all, about a type; "" where there is no comment."""
     documented = documented_types(header)
     if not documented:
-        return []
-    notes = []
-    for scoped in (t for t in types if t.new):
-        spec, layout = specs.sample(scoped.name), documented_layout(header, scoped.name)
-        if scoped.name not in documented:
-            notes.append(f"{scoped.name} has no layout in the comment of PERF_RECORD_SAMPLE")
-        elif spec and layout and _sizes(layout, specs) != _sizes(spec.layout, specs):
-            notes.append(f"{scoped.name}: the layout in the comment of PERF_RECORD_SAMPLE is not the one in its spec")
-    return notes
+        return ""
+    spec, layout = specs.sample(name), documented_layout(header, name)
+    if name not in documented:
+        return f"{name} has no layout in the comment of PERF_RECORD_SAMPLE"
+    if spec and layout and _sizes(layout, specs) != _sizes(spec.layout, specs):
+        return f"{name}: the layout in the comment of PERF_RECORD_SAMPLE is not the one in its spec"
+    return ""
 
 
 def _sizes(layout: tuple[Field, ...], specs: Specs) -> list[tuple[str, str]]:

@@ -40,16 +40,24 @@ def provisional_spec(header: str, name: str, value: int) -> SampleSpec:
 
 
 def render_spec(spec: SampleSpec) -> str:
-    """Return spec as the TOML file to begin with; place and oracle are the author's to choose."""
+    """Return spec as the TOML file to begin with; place and proofs are the author's to choose."""
     rows = "".join(f"\t{{ {_row(field)} }},\n" for field in spec.layout)
     return (
         f"# {spec.summary}\n"
         f'name = "{spec.name}"\n'
         f"bit = {spec.bit}\n"
         f"place = {spec.place}  # between the places of the types that stand before and after it in a record\n"
-        'oracle = ""  # the C function oracle_… that proves the value\n'
-        f"layout = [\n{rows}]\n"
+        f"layout = [\n{rows}]\n\n"
+        "# What proves a value; without it, its size and place are all that is verified.\n"
+        f"{_proof(spec)}"
     )
+
+
+def _proof(spec: SampleSpec) -> str:
+    names = [f.name for f in spec.layout if f.type in SCALARS and not f.count]
+    rule = '#[rule]\n#text = "what the value is"\n#uapi = "a regular expression for the line that says so"\n'
+    proofs = "".join(f'#\n#[[proof]]\n#field = "{name}"\n#equals = ""  # or least, most, rises\n' for name in names)
+    return rule + proofs
 
 
 def _row(field: Field) -> str:

@@ -2,17 +2,19 @@
 
 A layout is a list of fields in the order in which the kernel writes them. A field's count and condition are
 expressions over earlier fields of the layout, ``attr.NAME`` (struct perf_event_attr), ``misc`` (of the record's
-header) and UAPI constants. What does not follow the grammar is refused with SpecError: it would end in generated C.
+header) and UAPI constants. Proofs say what a value must be (proof.py). What does not follow the grammar is refused with
+SpecError: it would end in generated C.
 """
 
 from __future__ import annotations
 
 import re
 import tomllib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeVar
 
 from reviewbot.generate.expression import SpecError, c_expression
+from reviewbot.generate.proof import Fact, Proof, merge_facts, parse_facts, parse_proofs
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -41,7 +43,8 @@ class SampleSpec:
     """One bit of attr.sample_type.
 
     place orders the payloads within a PERF_RECORD_SAMPLE, sample_id within struct sample_id (0: not part of it).
-    oracle names the C function that proves the value ("": none). attr holds the attr fields that the bit needs.
+    proofs say what its values must be; oracle names the C function that knows more ("": none). rule names the rule that
+    a wrong value breaks, own_rule describes it where rules.toml does not. attr holds attr fields that the bit needs.
     """
 
     name: str
@@ -56,6 +59,10 @@ class SampleSpec:
     functions: tuple[str, ...] = ()
     structs: tuple[str, ...] = ()
     attr: tuple[tuple[str, str], ...] = ()
+    facts: tuple[Fact, ...] = ()
+    proofs: tuple[Proof, ...] = ()
+    rule: str = ""
+    own_rule: tuple[tuple[str, object], ...] = ()
 
     @property
     def short(self) -> str:
@@ -123,12 +130,14 @@ class Specs:
 def parse_sample(text: str) -> SampleSpec:
     """Read one sample spec; its first comment line is the summary. Raises SpecError."""
     data, summary = _toml(text)
+    name, layout = _take(data, "name", str), _fields(data, "layout")
+    rule, own_rule = _rule(data, name)
     spec = SampleSpec(
-        name=_take(data, "name", str),
+        name=name,
         bit=_take(data, "bit", int),
         place=_take(data, "place", int),
         summary=summary,
-        layout=_fields(data, "layout"),
+        layout=layout,
         oracle=_take(data, "oracle", str, ""),
         sample_id=_take(data, "sample_id", int, 0),
         needs=_words(data, "needs"),
@@ -136,12 +145,32 @@ def parse_sample(text: str) -> SampleSpec:
         functions=_words(data, "functions"),
         structs=_words(data, "structs"),
         attr=tuple((k, str(v)) for k, v in _take(data, "attr", dict, {}).items()),
+        facts=parse_facts(_take(data, "facts", dict, {})),
+        proofs=parse_proofs(_take(data, "proof", list, []), _scalars(layout)),
+        rule=rule,
+        own_rule=own_rule,
     )
     _nothing_left(data, spec.name)
     if not re.fullmatch(r"PERF_SAMPLE_[A-Z0-9_]+", spec.name) or not 0 <= spec.bit < 64:
         msg = f"{spec.name}: a sample type is named PERF_SAMPLE_… and has a bit from 0 to 63"
         raise SpecError(msg)
     return spec
+
+
+def _rule(data: dict[str, object], name: str) -> tuple[str, tuple[tuple[str, object], ...]]:
+    """Name of the rule that a wrong value breaks, and what the spec says of it."""
+    usual = "sample." + name.removeprefix("PERF_SAMPLE_").lower().replace("_", "-")
+    rule = data.pop("rule", usual)
+    if isinstance(rule, dict):
+        return usual, tuple(rule.items())
+    if not isinstance(rule, str):
+        msg = "rule is the name of a rule, or a table that describes one"
+        raise SpecError(msg)
+    return rule, ()
+
+
+def _scalars(layout: tuple[Field, ...]) -> frozenset[str]:
+    return frozenset(f.name for f in layout if f.type in SCALARS and not f.count)
 
 
 def parse_record(text: str) -> RecordSpec:
@@ -184,26 +213,59 @@ def _is_constant(field: Field) -> bool:
     return not field.when and (field.type in SCALARS or (field.type == "bytes" and field.count.isdigit()))
 
 
-def build_specs(samples: Mapping[str, str], records: Mapping[str, str], types: str) -> Specs:
+def build_specs(
+    samples: Mapping[str, str], records: Mapping[str, str], types: str, *, own: Mapping[str, str] | None = None
+) -> Specs:
     """Return all specs from file name → TOML text; checks that names, bits, places and values are unique.
 
-    Raises SpecError with the file's name in front.
+    own are a user's, of either kind: one replaces the spec of the same name, and its bit may be that of a type which
+    the user's tree does not have (settle() gives that one another). Raises SpecError with the file's name in front.
     """
     shared = parse_types(types)
     known = set(SCALARS) | {"bytes", "string", "padding"} | {t.name for t in shared}
     read_samples = [_named(file, text, parse_sample) for file, text in samples.items()]
     read_records = [_named(file, text, parse_record) for file, text in records.items()]
+    own_specs = [_named(file, text, _parse_either) for file, text in (own or {}).items()]
+    own_samples = [s for s in own_specs if isinstance(s, SampleSpec)]
+    for specs in (read_samples, own_samples):
+        _unique([(s.name, s.bit) for s in specs], ("name", "bit"))
+    names = {s.name for s in own_specs}
+    read_samples = [s for s in read_samples if s.name not in names] + own_samples
+    read_records = [r for r in read_records if r.name not in names]
+    read_records += [r for r in own_specs if isinstance(r, RecordSpec)]
     everything: tuple[SampleSpec | RecordSpec, ...] = (*read_samples, *read_records)
     for spec in everything:
         _check_layout(spec, known)
-    _unique([(s.name, s.bit, s.place) for s in read_samples], ("name", "bit", "place"))
+    _unique([(s.name, s.place) for s in read_samples], ("name", "place"))
     _unique([(r.name, r.value) for r in read_records], ("name", "value"))
     _unique([(s.sample_id,) for s in read_samples if s.sample_id], ("sample_id",))
+    merge_facts([s.facts for s in read_samples])
     return Specs(
         samples=tuple(sorted(read_samples, key=lambda s: s.place)),
         records=tuple(sorted(read_records, key=lambda r: r.value)),
         types=shared,
     )
+
+
+def _parse_either(text: str) -> SampleSpec | RecordSpec:
+    name = tomllib.loads(text).get("name")
+    return parse_record(text) if str(name).startswith("PERF_RECORD_") else parse_sample(text)
+
+
+def settle(specs: Specs, header: Mapping[str, int]) -> Specs:
+    """Return specs with the bits that the types have in a header (name → value).
+
+    A type that the header does not have gets a bit that nothing there has: it may be of another tree, where its bit
+    means something else.
+    """
+    bits = {name: value.bit_length() - 1 for name, value in header.items() if value.bit_count() == 1}
+    taken = set(bits.values())
+    free = sorted(set(range(64)) - taken - {s.bit for s in specs.samples})
+    for spec in specs.samples:
+        if spec.name not in bits:
+            bits[spec.name] = free.pop() if spec.bit in taken else spec.bit
+            taken.add(bits[spec.name])
+    return replace(specs, samples=tuple(replace(s, bit=bits[s.name]) for s in specs.samples))
 
 
 def _named(file: str, text: str, parse: Callable[[str], _SpecT]) -> _SpecT:

@@ -16,8 +16,9 @@ from reviewbot.errors import InfraError, UsageError
 from reviewbot.explain import explain
 from reviewbot.findings import case_findings, without_records
 from reviewbot.generate.kselftest import DIRECTORY, load_specs, programs, render_kselftest
-from reviewbot.generate.rules import Tree, load_rules
+from reviewbot.generate.rules import Tree, rules_for
 from reviewbot.generate.scope import Scope, find_scope
+from reviewbot.generate.skeleton import render_spec
 from reviewbot.model import ApplyResult, Blame, Case, Finding, Log, Origin, Outcome, Series, StageResult, Status
 from reviewbot.parse.diagnostics import parse_build
 from reviewbot.parse.uapi import UapiError
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from reviewbot.generate.spec import Specs
     from reviewbot.generate.writers import PatchedFile
     from reviewbot.tools.kernel import Builder, Kernel, Kernels
     from reviewbot.tools.vng import Machine
@@ -43,13 +45,14 @@ HEADER = "include/uapi/linux/perf_event.h"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bench:
-    """What running tests needs: the machine, a builder for the prerequisites' tip, and where things go."""
+    """What running tests needs: the machine, a builder for the prerequisites' tip, the specs, and where things go."""
 
     machine: Machine
     builder: Builder
     job: Path
     run_dir: Path
     note: Callable[[str], None]
+    specs: Specs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,7 +62,7 @@ class _Pass:
     boot: Boot
 
 
-def read_scope(repo: Path, applied: ApplyResult, series: Series, *, every: bool = False) -> Scope:
+def read_scope(repo: Path, applied: ApplyResult, series: Series, specs: Specs, *, every: bool = False) -> Scope:
     """Return the sample types that the commits from base to tip add or touch; every type with every=True.
 
     A series that base has already is read from its own text. Raises UapiError for a tree without the header.
@@ -67,14 +70,14 @@ def read_scope(repo: Path, applied: ApplyResult, series: Series, *, every: bool 
     if applied.base_commit == applied.tip_commit:
         header = must(repo, "show", f"{applied.base_commit}:{HEADER}")
         diff_text = "\n".join(p.diff for p in series.patches)
-        return find_scope(header, header, diff_text, load_specs(), every=every)
+        return find_scope(header, header, diff_text, specs, every=every)
     headers = [must(repo, "show", f"{commit}:{HEADER}") for commit in (applied.base_commit, applied.tip_commit)]
     diff = git(
         repo,
         *("diff", "--no-ext-diff", "--no-textconv", "--no-color", "--no-renames", "-W"),
         *("--src-prefix=a/", "--dst-prefix=b/", applied.base_commit, applied.tip_commit),
     )
-    return find_scope(headers[0], headers[1], diff.stdout, load_specs(), every=every)
+    return find_scope(headers[0], headers[1], diff.stdout, specs, every=every)
 
 
 def read_plain_scope(repo: Path, commit: str) -> Scope:
@@ -84,22 +87,22 @@ def read_plain_scope(repo: Path, commit: str) -> Scope:
 
 
 def write_selftests(
-    repo: Path, applied: ApplyResult, series: Series, directory: Path, *, every: bool = False
+    repo: Path, applied: ApplyResult, series: Series, directory: Path, *, specs: Specs, every: bool = False
 ) -> tuple[str, ...]:
     """Write the kselftest directory of the series and return the names of its programs.
 
     Raises UsageError when there is nothing to generate.
     """
     try:
-        scope = read_scope(repo, applied, series, every=every)
+        scope = read_scope(repo, applied, series, specs, every=every)
     except UapiError as error:
         msg = f"{HEADER}: {error}"
         raise UsageError(msg) from error
     if scope.empty:
         msg = "the series adds and touches no perf sample type"
         raise UsageError(msg)
-    write_directory(directory, render_kselftest(scope))
-    return programs(scope, load_specs())
+    write_directory(directory, render_kselftest(scope, specs))
+    return programs(scope, specs)
 
 
 def selftest(
@@ -117,14 +120,14 @@ def selftest(
     base_console is what base said without a test: its complaints are not new. every asks for every sample type.
     """
     try:
-        scope = read_scope(repo, applied, series, every=every)
+        scope = read_scope(repo, applied, series, bench.specs, every=every)
     except UapiError as error:
         return _skipped(f"the tree's {HEADER} cannot be read: {error}", required=every)
     if scope.empty:
         return _skipped("nothing to generate: the series adds and touches no perf sample type", required=False)
-    names = programs(scope, load_specs())
+    names = programs(scope, bench.specs)
     sources = bench.run_dir / "selftest" / DIRECTORY
-    write_directory(sources, render_kselftest(scope))
+    write_directory(sources, render_kselftest(scope, bench.specs))
     log = bench.run_dir / "selftest" / "compile.log"
     log.unlink(missing_ok=True)
     done = compile_directory(sources, bench.job / "programs", kernels.patched.headers, log)
@@ -178,7 +181,7 @@ class _Session:
                 self.boot("patched", self.kernels.patched, "patched")
                 self.boot("base", self.kernels.base, "base")
         cases = self.blame(compare_cases(self.runs("base"), self.runs("patched")))
-        cases = explain(cases, load_rules(), self.tree)
+        cases = explain(cases, rules_for(self.bench.specs), self.tree)
         cases = tuple(
             replace(c, reproduce=_command(c.name)) if c.patched in (Status.FAIL, Status.WARN) else c for c in cases
         )
@@ -186,6 +189,7 @@ class _Session:
         cases = tuple(map(without_records, cases))
         status, summary = _judge(cases, findings, self.passes["patched"], self.names)
         bad = [p.boot for p in self.passes["patched"] if p.boot.ending is not Ending.FINISHED]
+        skeletons = self.skeletons()
         result = StageResult(
             stage="selftest",
             status=status,
@@ -195,7 +199,7 @@ class _Session:
             facts=self.facts(),
             commands=tuple(self.commands),
             logs=tuple(self.logs),
-            excerpt=tail(bad[0].console) if bad else "",
+            excerpt=tail(bad[0].console) if bad else skeletons,
         )
         return Outcome(result=result, value=cases)
 
@@ -272,9 +276,22 @@ class _Session:
 
     def reproducible(self, cases: tuple[Case, ...]) -> tuple[Finding, ...]:
         """Return what the cases found, with the lines that write it and programs that show it."""
-        found = case_findings(cases, load_rules(), load_specs(), self.files)
+        found = case_findings(cases, rules_for(self.bench.specs), self.bench.specs, self.files)
         patched = self.kernels.patched
-        return write_reproducers(self.bench.run_dir, found, cases, scope=self.scope, patched=patched)
+        return write_reproducers(
+            self.bench.run_dir, found, cases, scope=self.scope, specs=self.bench.specs, patched=patched
+        )
+
+    def skeletons(self) -> str:
+        """Write a spec to begin with for every type in scope that has none, and return their text."""
+        texts = []
+        for spec in (s for s in self.scope.provisional if s.name in self.scope.unverified):
+            path = self.bench.run_dir / "selftest" / "specs" / f"{spec.member}.toml"
+            path.parent.mkdir(exist_ok=True)
+            path.write_text(render_spec(spec), encoding="utf-8")
+            self.logs.append(Log(title=f"spec of {spec.name} to begin with", path=f"selftest/specs/{path.name}"))
+            texts.append(render_spec(spec))
+        return "\n".join(texts)
 
     def facts(self) -> tuple[tuple[str, str], ...]:
         types = ", ".join(f"{t.name} ({t.value:#x}): {t.why}" for t in self.scope.types)
@@ -283,7 +300,8 @@ class _Session:
             for side, passes in self.passes.items()
             for n, p in enumerate(passes, 1)
         ]
-        unverified = [("payload not verified (no spec)", ", ".join(self.scope.unverified))]
+        begin = "a spec to begin with is in selftest/specs; --specs DIR takes yours"
+        unverified = [("payload not verified (no spec)", f"{', '.join(self.scope.unverified)}; {begin}")]
         notes = [("note", note) for note in self.scope.notes]
         return (("sample types", types), *(unverified if self.scope.unverified else []), *notes, *endings)
 

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from reviewbot.generate.amalgam import Amalgam
 from reviewbot.generate.csplit import Item, resolve, split_items
+from reviewbot.generate.kselftest import load_specs
 from reviewbot.generate.one_case import one_case
 from reviewbot.generate.reproducer import Subject, about, file_name, render_reproducer
 from reviewbot.model import Breach, Case, Finding, Origin, SourceLine, Status
@@ -207,7 +208,7 @@ def test_a_file_is_written_for_each_case_that_counts(tmp_path: Path) -> None:
     ]
     ours = Finding(title="t", severity=Status.FAIL, origin=Origin.INTRODUCED, rule="open.refused", cases=names)
     old = replace(ours, origin=Origin.PRE_EXISTING)
-    found, left = write_reproducers(tmp_path, (ours, old), cases, scope=NEW, patched=kernel)
+    found, left = write_reproducers(tmp_path, (ours, old), cases, specs=load_specs(), scope=NEW, patched=kernel)
     assert found.reproducer == "selftest/reproduce/abi-reserved.BUILD_ID_OFFSET.c"
     assert not left.reproducer
     written = sorted(path.name for path in (tmp_path / "selftest" / "reproduce").iterdir())

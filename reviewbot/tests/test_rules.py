@@ -8,11 +8,11 @@ import pytest
 from reviewbot.explain import explain
 from reviewbot.generate.expression import SpecError
 from reviewbot.generate.kselftest import render_kselftest
-from reviewbot.generate.rules import Rule, Tree, load_rules, parse_rules, sources
+from reviewbot.generate.rules import Rule, Tree, load_rules, parse_rules, rule_macro, sources
 from reviewbot.model import Breach, Case, Origin, Status
 from reviewbot.parse.breaches import is_whole, parse_breaches
 from reviewbot.resources import data_dir
-from reviewbot.tests.test_kselftest import NEW
+from reviewbot.tests.test_kselftest import NEW, SPECS
 
 RULES = load_rules()
 C_FILES = sorted([*data_dir("selftests").glob("lib/*.c"), *data_dir("selftests").glob("programs/*.c")])
@@ -38,6 +38,7 @@ ENTRY = """
 def test_every_rule_is_used_and_every_name_is_a_rule() -> None:
     templates = data_dir("selftests").glob("templates/*.j2")
     used = {name for path in [*C_FILES, *templates] for name in USED.findall(path.read_text())} - OWN
+    used |= {rule_macro(spec.rule) for spec in SPECS.samples if spec.proofs}
     assert used == {rule.macro for rule in RULES.values()}
     header = render_kselftest(NEW)["rules.h"]
     assert all(f'#define {rule.macro} "\\001{rule.name}\\002"' in header for rule in RULES.values())

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from reviewbot.generate.scope import Scope
+    from reviewbot.generate.spec import Specs
     from reviewbot.model import Case, Finding
     from reviewbot.tools.kernel import Kernel
 
@@ -19,7 +20,7 @@ DIRECTORY = "selftest/reproduce"
 
 
 def write_reproducers(
-    run_dir: Path, findings: Sequence[Finding], cases: Sequence[Case], *, scope: Scope, patched: Kernel
+    run_dir: Path, findings: Sequence[Finding], cases: Sequence[Case], *, scope: Scope, specs: Specs, patched: Kernel
 ) -> tuple[Finding, ...]:
     """Write a C file for each case of a finding, and return the findings with the path of their first one.
 
@@ -33,7 +34,7 @@ def write_reproducers(
         ours = [named[name] for name in finding.cases if "/" in name] if finding.counts else []
         for case in ours:
             lines = about(case, finding, f"the patched kernel, {patched.release}")
-            text = render_reproducer(scope, header, Subject(case=case.name, rule=finding.rule, about=lines))
+            text = render_reproducer(scope, header, Subject(case=case.name, rule=finding.rule, about=lines), specs)
             directory.mkdir(parents=True, exist_ok=True)
             (directory / file_name(case.name)).write_text(text, encoding="utf-8")
         done.append(replace(finding, reproducer=f"{DIRECTORY}/{file_name(ours[0].name)}") if ours else finding)

@@ -18,6 +18,7 @@ struct expect {
 	enum source source;
 	__u32 pid, tid;
 	__u64 time_from, time_to;	/* CLOCK_MONOTONIC, ns */
+	__u64 before[FACTS], after[FACTS];
 	int cpu;			/* -1: any */
 	/*
 	 * A user address in a file with a build ID must be resolved: the lock
@@ -34,7 +35,8 @@ struct expect {
 	unsigned int resolved;		/* entries with a build ID */
 	unsigned int unresolved;	/* user entries without one */
 	unsigned int deferred;		/* cookies promised */
-	__u64 last_time, last_value;
+	__u64 last_value, last[RISING];
+	const struct event *last_event;
 	bool shown;
 };
 
@@ -83,16 +85,33 @@ const char *check_build_id(struct expect *expect,
 const char *check_answer(struct expect *expect,
 			 const struct build_id_offset *bid, __u64 address);
 
+/*
+ * What the proofs of a spec come to: value, of what, is equal to, at least or
+ * at most another one. said is how the spec names that.
+ */
+void prove_equal(struct expect *expect, const struct sample *sample,
+		 const char *what, __u64 value, __u64 other, const char *said);
+void prove_least(struct expect *expect, const struct sample *sample,
+		 const char *what, __u64 value, __u64 other, const char *said);
+void prove_most(struct expect *expect, const struct sample *sample,
+		const char *what, __u64 value, __u64 other, const char *said);
+
+/* Was the fact read? If not, the case says so. */
+bool fact_known(struct expect *expect, const struct sample *sample,
+		__u64 value, const char *name);
+
+/* The value is at least what it was in the sample before. */
+void prove_rises(struct expect *expect, const struct sample *sample,
+		 const char *what, __u64 value, unsigned int number);
+
 /* ip among the registers that mask asks for; 0 when it does not. */
 __u64 reg_ip(const __u64 *regs, __u64 mask);
 
 /* The oracles, one for each name in the specs. */
 typedef void oracle(struct expect *expect, const struct sample *sample);
 
-oracle oracle_id, oracle_ip, oracle_tid, oracle_time, oracle_addr;
-oracle oracle_stream_id, oracle_cpu, oracle_period, oracle_read;
-oracle oracle_callchain, oracle_raw, oracle_regs_user, oracle_regs_intr;
-oracle oracle_stack_user, oracle_zero, oracle_nonzero, oracle_data_src;
+oracle oracle_ip, oracle_addr, oracle_read, oracle_callchain, oracle_raw;
+oracle oracle_regs_user, oracle_regs_intr, oracle_data_src;
 oracle oracle_phys_addr, oracle_page_size, oracle_build_id_offset;
 oracle oracle_callchain_build_id_offset;
 

@@ -170,21 +170,79 @@ static void excluded(const void *arg)
 				     RULE_OPEN_EXCLUSIVE "two types that exclude each other");
 }
 
+/* What software events cannot give: documented as EOPNOTSUPP. */
+static void branch_stack(const void *arg)
+{
+	const struct scoped_type *type = check_type(arg);
+	struct perf_event_attr attr;
+
+	attr_init(&attr, SOURCE_CLOCK, type->bit | PERF_SAMPLE_BRANCH_STACK);
+	attr.branch_sample_type = PERF_SAMPLE_BRANCH_ANY;
+	expect_error(attr_open(&attr, 0, -1), EOPNOTSUPP,
+		     RULE_OPEN_BRANCHES "a software event with branch stacks");
+}
+
+/* Each type has one bit, and no other type has it. */
+static void bits_used_once(const void *arg)
+{
+	__u64 used = 0;
+
+	(void)arg;
+	for (unsigned int i = 0; i < ARRAY_SIZE(defined_types); i++) {
+		const struct defined_type *type = &defined_types[i];
+
+		if (__builtin_popcountll(type->value) != 1)
+			ktap_fail(RULE_HEADER_BITS "PERF_SAMPLE_%s is %#llx; expected one bit",
+				  type->name, type->value);
+		if (type->value & used)
+			ktap_fail(RULE_HEADER_BITS
+				  "PERF_SAMPLE_%s is %#llx; expected a bit that no other type has",
+				  type->name, type->value);
+		used |= type->value;
+	}
+}
+
+static void max_moved(const void *arg)
+{
+	(void)arg;
+	if (PERF_SAMPLE_MAX != SCOPE_NEXT_BIT)
+		ktap_fail(RULE_HEADER_BITS
+			  "PERF_SAMPLE_MAX is %#llx; expected %#llx, the bit above the highest type",
+			  (__u64)PERF_SAMPLE_MAX, SCOPE_NEXT_BIT);
+}
+
+/* The layout stands in the comment, and is the one that the layout cases find. */
+static void documented(const void *arg)
+{
+	const struct scoped_type *type = arg;
+
+	if (ktap_kernel == KERNEL_BASE)
+		ktap_skip("the comment is that of the patched header");
+	if (type->comment)
+		ktap_fail(RULE_HEADER_COMMENT "%s", type->comment);
+}
+
 int main(int argc, char **argv)
 {
 	for (unsigned int i = 0; i < SCOPE_TYPES; i++) {
 		const struct scoped_type *type = &scope_types[i];
 
-		if (type->new)
+		if (type->new) {
 			ktap_add(new_bit, type, "refused_on_base_accepted_on_patched.%s",
 				 type->name);
-		else
+			ktap_add(documented, type, "documented.%s", type->name);
+		} else {
 			ktap_add(accepted, type, "accepted.%s", type->name);
+		}
 		ktap_add(attr_size, type, "attr_size.%s", type->name);
 		ktap_add(reserved, type, "reserved.%s", type->name);
+		if (type->bit != PERF_SAMPLE_BRANCH_STACK)
+			ktap_add(branch_stack, type, "branch_stack_refused.%s", type->name);
 		if (sample_type(type->bit) && sample_type(type->bit)->excludes)
 			ktap_add(excluded, type, "excluded.%s", type->name);
 	}
 	ktap_add(unused_bits, NULL, "unused_bits_refused");
+	ktap_add(bits_used_once, NULL, "bits_used_once");
+	ktap_add(max_moved, NULL, "max_moved");
 	return ktap_main(argc, argv);
 }

@@ -11,6 +11,7 @@
 #include "scope.h"
 #include "work.h"
 
+#include <pthread.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -225,6 +226,34 @@ static void sizes(const void *arg)
 	}
 }
 
+static void *run_both(void *attr)
+{
+	struct perf_event_attr *clock = attr;
+
+	run(clock, SOURCE_CLOCK);
+	run(clock + 1, SOURCE_FAULTS);
+	return NULL;
+}
+
+/* In a thread, which is younger than its process and has run for less long. */
+static void thread(const void *arg)
+{
+	const struct scoped_type *type = arg;
+	struct perf_event_attr attr[2];
+	pthread_t thread;
+
+	need_bits(type->bit);
+	if (needs(type->bit))
+		ktap_skip("needs %s", needs(type->bit));
+	attr_init(&attr[0], SOURCE_CLOCK, type->bit | PERF_SAMPLE_TID);
+	attr_init(&attr[1], SOURCE_FAULTS, type->bit | PERF_SAMPLE_TID);
+	for (unsigned int i = 0; i < 5; i++)
+		work(SOURCE_CLOCK, 1);
+	if (pthread_create(&thread, NULL, run_both, attr))
+		ktap_stop(RULE_TEST_SETUP "pthread_create(): %m");
+	pthread_join(thread, NULL);
+}
+
 static struct layout_case cases[SCOPE_COMBINATIONS][SOURCE_COUNT];
 
 int main(int argc, char **argv)
@@ -245,6 +274,7 @@ int main(int argc, char **argv)
 		ktap_add(read_formats, &scope_types[i], "read_formats.%s", scope_types[i].name);
 		ktap_add(group, &scope_types[i], "group.%s", scope_types[i].name);
 		ktap_add(sizes, &scope_types[i], "sizes.%s", scope_types[i].name);
+		ktap_add(thread, &scope_types[i], "thread.%s", scope_types[i].name);
 	}
 	return ktap_main(argc, argv);
 }

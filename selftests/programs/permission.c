@@ -8,18 +8,14 @@
 #include "ktap.h"
 #include "oracle.h"
 #include "scope.h"
+#include "user.h"
 #include "work.h"
 
 #include <errno.h>
-#include <grp.h>
 #include <linux/perf_event.h>
-#include <stdio.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <unistd.h>
 
-#define PARANOID	"/proc/sys/kernel/perf_event_paranoid"
-#define NOBODY		65534
 #define SAMPLES		8
 
 static struct event event;
@@ -48,49 +44,14 @@ static const struct permission_case permission_cases[] = {
 	  true, true, true },
 };
 
-static const int levels[] = { -1, 0, 1, 2 };
+/* Some trees have a level 3, at which nothing is allowed. */
+static const int levels[] = { -1, 0, 1, 2, 3 };
 
 struct level_case {
 	const struct permission_case *permission;
 	int level;
 	enum source source;
 };
-
-static void set_level(int level)
-{
-	FILE *file = fopen(PARANOID, "we");
-	bool done;
-
-	if (!file)
-		ktap_skip("%s: %m", PARANOID);
-	done = fprintf(file, "%d\n", level) > 0;
-	if (fclose(file) || !done)
-		ktap_skip("%s cannot be set: %m", PARANOID);
-}
-
-static void become_nobody(void)
-{
-	if (setgroups(0, NULL) || setresgid(NOBODY, NOBODY, NOBODY) ||
-	    setresuid(NOBODY, NOBODY, NOBODY))
-		ktap_skip("cannot become an unprivileged user: %m");
-	prctl(PR_SET_DUMPABLE, 1);	/* /proc/self is still ours to read */
-}
-
-/* No word of the record is an address of the kernel's half. */
-static void no_kernel_address(const struct perf_event_header *header)
-{
-	const __u64 *word = (const __u64 *)header;
-
-	for (unsigned int i = 1; i < header->size / 8; i++) {
-		if (word[i] < 0xffff800000000000ULL || word[i] >= PERF_CONTEXT_MAX)
-			continue;
-		if (ktap_fail(RULE_PERMISSION_ADDRESS
-			      "the kernel address %#llx at byte %u of a record for an unprivileged user",
-			      word[i], i * 8))
-			ktap_hexdump(header, header->size);
-		return;
-	}
-}
 
 /*
  * A chain that may hold kernel entries, in an event that excludes the kernel
@@ -113,7 +74,7 @@ static bool refused_at(const struct level_case *test,
 {
 	if (test->level < 2)
 		return false;
-	if (!attr->exclude_kernel)
+	if (!attr->exclude_kernel || denies_everything())
 		return true;
 	return test->permission->chain && refuses_chain(attr);
 }
@@ -131,8 +92,8 @@ static void permission(const void *arg)
 	attr_init(&attr, test->source, permission->bits);
 	attr.exclude_kernel = permission->exclude_kernel;
 	attr.exclude_callchain_kernel = permission->exclude_callchain_kernel;
-	set_level(test->level);
-	become_nobody();
+	user_set_level(test->level);
+	user_become_nobody();
 	error = event_open_on(&event, &attr, 0, -1, -1, 8);
 	if (refused_at(test, &attr)) {
 		if (error != -EACCES && error != -EPERM)
@@ -159,7 +120,7 @@ static void permission(const void *arg)
 static void restore(const void *arg)
 {
 	(void)arg;
-	set_level(-1);
+	user_set_level(-1);
 }
 
 int main(int argc, char **argv)

@@ -404,6 +404,61 @@ static void too_large(const void *arg)
 	}
 }
 
+/*
+ * The bytes that fill up the last word are 0, or what lay in the ring: nothing
+ * of the kernel. With zeroed, only 0 will do; a kernel that leaves what was
+ * there is not wrong, and skips.
+ */
+static void padding(bool zeroed)
+{
+	static unsigned char fill[VALUE_SIZE];
+	unsigned int kept = 0, zero = 0;
+
+	/* Once round, and into what the first of these records filled. */
+	memset(fill, 0x5a, sizeof(fill));
+	bpf_map_set(value_map, 0, fill);
+	for (unsigned int i = 0; i < 5; i++)
+		if (output(60000) || !event_next(&event))
+			ktap_stop(RULE_RAW_OUTPUT "no record of 60000 bytes");
+
+	for (unsigned int size = SMALLEST; size <= 40; size++) {
+		const struct perf_event_header *header;
+		struct sample sample;
+
+		if (output(size))
+			ktap_stop(RULE_RAW_OUTPUT "the helper fails for %u bytes; expected 0", size);
+		header = event_next(&event);
+		if (!header || decode_sample(&event.attr, header, &sample))
+			ktap_stop(RULE_RAW_OUTPUT "no whole record for %u bytes", size);
+		for (unsigned int i = size; i < sample.raw.size; i++) {
+			kept += sample.raw.data[i] == 0x5a;
+			zero += !sample.raw.data[i];
+			if (sample.raw.data[i] && sample.raw.data[i] != 0x5a &&
+			    ktap_fail(RULE_RAW_LEFT_OVER
+				      "byte %u behind %u bytes of data is %#x; expected 0, or 0x5a as before",
+				      i - size, size, sample.raw.data[i]))
+				ktap_hexdump(header, header->size);
+		}
+	}
+	ktap_diag("of the bytes that fill up, %u are 0 and %u as they were", zero, kept);
+	if (zeroed && kept)
+		ktap_skip("this kernel leaves what was in the ring");
+}
+
+static void padding_is_no_leak(const void *arg)
+{
+	(void)arg;
+	start(PERF_SAMPLE_RAW);
+	padding(false);
+}
+
+static void padding_is_zero(const void *arg)
+{
+	(void)arg;
+	start(PERF_SAMPLE_RAW);
+	padding(true);
+}
+
 static void packet_small(const void *arg)
 {
 	(void)arg;
@@ -507,6 +562,8 @@ int main(int argc, char **argv)
 	ktap_add(padding, NULL, "padding");
 	ktap_add(large, NULL, "large");
 	ktap_add(too_large, NULL, "too_large");
+	ktap_add(padding_is_no_leak, NULL, "padding.no_leak");
+	ktap_add(padding_is_zero, NULL, "padding.zero");
 	ktap_add(refusals, NULL, "refusals");
 	ktap_add(packet_small, NULL, "packet.small");
 	ktap_add(packet_paged, NULL, "packet.paged");
