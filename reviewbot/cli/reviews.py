@@ -14,6 +14,7 @@ from reviewbot.cli.common import (
     AsJson,
     Base,
     Coverage,
+    Debug,
     Every,
     Inbox,
     Out,
@@ -46,6 +47,7 @@ def review(
     quiet: Quiet = False,
     every: Every = False,
     coverage: Coverage = False,
+    debug: Debug = False,
     inbox: Inbox = None,
     allow_fuzz: Annotated[
         bool, typer.Option("--allow-fuzz", help="Let a patch apply where its context differs; the report says so.")
@@ -70,6 +72,7 @@ def review(
         out=out,
         every=every,
         coverage=coverage,
+        debug=debug,
         allow_fuzz=allow_fuzz,
         inbox=inbox,
         boot_timeout_s=boot_timeout,
@@ -79,13 +82,19 @@ def review(
 
 
 @commands.command()
-def demo(out: Out = None, as_json: AsJson = False, quiet: Quiet = False, coverage: Coverage = False) -> None:
+def demo(
+    out: Out = None,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+    coverage: Coverage = False,
+    debug: Debug = False,
+) -> None:
     """Review the packaged build-id series on the Debian kernel that it applies to."""
     from reviewbot.demo import demo_request  # noqa: PLC0415
 
     cache = open_cache()
     request = demo_request(cache, out=out, command=typed(), on_note=note_to_stderr(quiet))
-    request = replace(request, coverage=coverage)
+    request = replace(request, coverage=coverage, debug=debug)
     _review(request, cache, as_json=as_json, quiet=quiet)
 
 

@@ -12,7 +12,7 @@ PACKAGE = Path(__file__).resolve().parents[1]
 LAYERS = (
     {"cli"},
     {"mutate"},
-    {"pipeline", "demo", "campaign", "record", "single", "trial", "builders"},
+    {"pipeline", "demo", "campaign", "record", "single", "trial", "builders", "extras"},
     {"stages"},
     {"checks"},
     {"tools"},
@@ -33,6 +33,9 @@ BESIDE = {
     ("progress", "report"),
     ("pipeline", "record"),
     ("pipeline", "builders"),
+    ("pipeline", "extras"),
+    ("extras", "builders"),
+    ("extras", "record"),
     ("pipeline", "single"),
     ("campaign", "record"),
     ("trial", "campaign"),

@@ -40,17 +40,19 @@ def boot_programs(
     append: tuple[str, ...] = (),
     after: str = "",
     timeout_s: int = PROGRAM_TIMEOUT_S,
+    arguments: tuple[str, ...] = (),
     on_output: Callable[[bytes], None] | None = None,
 ) -> Boot:
     """Boot image with the named programs of a directory, one after another, told which kernel it is (role).
 
     append are words for the kernel's command line, after is a shell line that runs in the guest at the end. timeout_s
-    is for each program.
+    is for each program, and arguments are further ones of each.
     """
     (share / "bin").mkdir(parents=True, exist_ok=True)
     for name in names:
         shutil.copy2(directory / name, share / "bin" / name)
-    tests = tuple(GuestTest(name=n, program=n, arguments=(f"--kernel={role}",), timeout_s=timeout_s) for n in names)
+    words = (f"--kernel={role}", *arguments)
+    tests = tuple(GuestTest(name=n, program=n, arguments=words, timeout_s=timeout_s) for n in names)
     return machine.boot(image, share, log, tests=tests, append=append, after=after, on_output=on_output)
 
 

@@ -83,6 +83,13 @@ const char *check_build_id(struct expect *expect,
 const char *check_answer(struct expect *expect,
 			 const struct build_id_offset *bid, __u64 address);
 
+/*
+ * How many of count entries must have a build ID when expect.must_resolve is
+ * set. None on a kernel without bpf(2), whose code looks build IDs up: every
+ * entry then has size 0 and keeps its address.
+ */
+unsigned int least_resolved(unsigned int count);
+
 /* ip among the registers that mask asks for; 0 when it does not. */
 __u64 reg_ip(const __u64 *regs, __u64 mask);
 
