@@ -138,16 +138,18 @@ def _flips_of(line: str, stack: tuple[_Branch, ...], added: set[int], config: Ma
     if not line.strip():
         return
     used = set(_IN_CODE.findall(line)) if not _DIRECTIVE.match(line) else set()
-    around = {name: branch for branch in stack for name in branch.symbols}
+    around = {_plain(name, config) for branch in stack for name in branch.symbols}
     now = _and([b.active(config) for b in stack])
-    for symbol in sorted(used | set(around)):
+    for symbol in sorted(used | around):
         flipped = "n" if config.get(symbol, "n") in ("y", "m") else "y"
         if config.get(symbol, "n") not in ("y", "m", "n"):
             continue  # a number or a text
         then = _and([b.active({**config, symbol: flipped}) for b in stack])
         gained, lost = now is False and then is not False, now is not False and then is False
         if gained or lost or symbol in used:
-            ours = symbol in used or any(symbol in b.symbols and added & set(b.numbers) for b in stack)
+            ours = symbol in used or any(
+                symbol in {_plain(n, config) for n in b.symbols} and added & set(b.numbers) for b in stack
+            )
             yield Flip(
                 symbol=symbol,
                 value=flipped,
@@ -156,6 +158,11 @@ def _flips_of(line: str, stack: tuple[_Branch, ...], added: set[int], config: Ma
                 named=int(symbol in used),
                 enclosing=not ours,
             )
+
+
+def _plain(name: str, config: Mapping[str, str]) -> str:
+    # CONFIG_X_MODULE is defined where X is a module, unless there is a symbol of that name.
+    return name.removesuffix("_MODULE") if name not in config else name
 
 
 def _and(values: list[Truth]) -> Truth:
@@ -241,12 +248,11 @@ class _Reader:
         return self._value(name, "y" if values == "defined" else values)
 
     def _value(self, name: str, values: str) -> Truth:
-        symbol, tail = name.removeprefix("CONFIG_"), ""
-        if symbol == name:
+        written = name.removeprefix("CONFIG_")
+        if written == name:
             return None
-        # CONFIG_X_MODULE is defined where X is a module, unless there is a symbol of that name.
-        if symbol.endswith("_MODULE") and symbol not in self._config:
-            symbol, tail = symbol.removesuffix("_MODULE"), "m"
+        symbol = _plain(written, self._config)
+        tail = "m" if symbol != written else ""
         value = self._config.get(symbol, "n")
         if value not in ("y", "m", "n"):
             return True if values == "y" else None

@@ -106,7 +106,9 @@ def _not_exercised(config: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
     # What a kernel of this configuration does not notice; silence about it is no proof.
     checkers = {"KASAN": "memory errors", "PROVE_LOCKING": "lock order", "DEBUG_KMEMLEAK": "leaks"}
     absent = [f"{what} (CONFIG_{symbol})" for symbol, what in checkers.items() if config.get(symbol) != "y"]
-    return (("not exercised", f"no checker for {', '.join(absent)}; fragment debug has them"),) if absent else ()
+    return (
+        (("not exercised", f"no checker for {', '.join(absent)}; --debug runs the tests with them"),) if absent else ()
+    )
 
 
 def _summary(fragments: Fragments, configured: Configured, profile: Profile) -> str:

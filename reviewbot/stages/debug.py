@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from reviewbot.model import ApplyResult, Case, Finding, Log, Outcome, StageResult, Status
-from reviewbot.tools.extra import Comparison, Extra, diagnosed
+from reviewbot.tools.comparison import Comparison, diagnosed
 from reviewbot.tools.guest import read_result
 from reviewbot.tools.programs import PROGRAM_TIMEOUT_S
 from reviewbot.tools.vng import Ending, Machine
@@ -21,6 +21,7 @@ from reviewbot.tools.vng import Ending, Machine
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from reviewbot.tools.extra import Extra
     from reviewbot.tools.kernel import Kernel, Kernels
 
 STAGE = "debug"

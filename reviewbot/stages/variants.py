@@ -17,7 +17,7 @@ from reviewbot.parse.added import added_lines
 from reviewbot.parse.conditions import Flip, find_flips
 from reviewbot.parse.kconfig import Wanted, parse_config
 from reviewbot.parse.kconfig_tree import why_not, why_on
-from reviewbot.tools.extra import Comparison, Extra, diagnosed
+from reviewbot.tools.comparison import Comparison, diagnosed
 from reviewbot.tools.git import git_bytes
 
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from reviewbot.parse.kconfig_tree import KconfigTree
+    from reviewbot.tools.extra import Extra
     from reviewbot.tools.kernel import Builder, Kernels
 
 STAGE = "variants"
