@@ -55,7 +55,9 @@ def variants(
     if applied.prerequisite_commit in ("", applied.tip_commit):
         return _skipped("the tree has the series already: no line of it is new")
     config = parse_config(kernels.patched.config.read_text())
-    flips = find_flips(_added(repo, applied), config)
+    build = bench.builder.make.build
+    added = {f: lines for f, lines in _added(repo, applied).items() if _compiled(f, build)}
+    flips = find_flips(added, config)
     if not flips:
         return _skipped("no Kconfig symbol decides about a line that the series adds")
     bench.builder.checkout(applied.tip_commit)
@@ -69,6 +71,13 @@ def _added(repo: Path, applied: ApplyResult) -> dict[str, tuple[str, tuple[int, 
     added = added_lines(diff.decode("utf-8", "replace"), leave_out=("tools/", "Documentation/", "samples/"))
     texts = {file: git_bytes(repo, "show", f"{applied.tip_commit}:{file}") for file in added}
     return {file: (text.decode("utf-8", "replace"), added[file]) for file, text in texts.items()}
+
+
+def _compiled(file: str, build: Path) -> bool:
+    # A source file that no configuration of the review compiles has nothing to vary; a header may be anyone's.
+    if file.startswith("arch/") and not file.startswith("arch/x86/"):
+        return False
+    return not file.endswith(".c") or not (build / "vmlinux").exists() or (build / file).with_suffix(".o").exists()
 
 
 class _Impossible(Exception):  # noqa: N818 - control flow of this module, not an error
@@ -161,6 +170,7 @@ class _Variants:
         self.problems += problems
         if attempt.kernel is None:
             if not any(f.blame in (Blame.SERIES, Blame.UNKNOWN, Blame.PREREQUISITE) for f in found):
+                self.tried.remove(flip.turned)
                 msg = "base does not build with it either"
                 raise _Impossible(msg)
             self.facts.append((flip.turned, "patched does not build"))

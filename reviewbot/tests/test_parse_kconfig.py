@@ -186,7 +186,8 @@ def test_any_text_is_read(text: str) -> None:
 
 def test_what_holds_a_symbol_on() -> None:
     text = (
-        'config A\n\tbool "a"\nconfig HIDDEN\n\tbool\nconfig X86\n\tdef_bool y\n\tselect B\n\tselect C if A\n\timply A\n'
+        'config A\n\tbool "a"\nconfig HIDDEN\n\tbool\n'
+        "config X86\n\tdef_bool y\n\tselect B\n\tselect C if A\n\timply A\n"
         'config B\n\tbool "b"\nconfig C\n\tbool "c"\n'
     )
     tree = read_tree({"Kconfig": text}.get)
