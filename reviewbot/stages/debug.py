@@ -151,4 +151,4 @@ class _Debug:
         tally = f"{count[Status.PASS]} cases pass, {count[Status.FAIL]} fail, {count[Status.SKIP]} skipped"
         broken = [f.title for f in self.findings if f.counts and f.severity is Status.FAIL]
         text = "; ".join((*broken[:1], *self.problems)) or "no complaint of the kernel and no leak"
-        return f"{text}; {tally}" if self.cases else text
+        return f"{text}; {tally if self.cases else 'no test ran'}"

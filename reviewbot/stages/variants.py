@@ -228,7 +228,8 @@ class _Variants:
             text += f"{broken[0]}; "
         elif not self.problems:
             text += "patched builds and boots; "
-        text += f"{count[Status.PASS]} cases pass, {count[Status.FAIL]} fail, {count[Status.SKIP]} skipped"
+        tally = f"{count[Status.PASS]} cases pass, {count[Status.FAIL]} fail, {count[Status.SKIP]} skipped"
+        text += tally if self.cases else "no test was compiled" if not broken else "no test ran"
         return text + "".join(f"; {p}" for p in self.problems)
 
 
