@@ -14,16 +14,18 @@ from reviewbot.stages.configure import Fragments, load_fragments
 from reviewbot.stages.coverage import coverage
 from reviewbot.stages.debug import FRAGMENT as DEBUG
 from reviewbot.stages.debug import debug, debug_machine
+from reviewbot.stages.selftest import HEADER, Bench
 from reviewbot.stages.variants import VariantBench, variants
 from reviewbot.tools.extra import Extra
 from reviewbot.tools.gcov import FRAGMENT as GCOV
+from reviewbot.tools.kselftest import rules_tree
 
 if TYPE_CHECKING:
+    from reviewbot.generate.rules import Tree as Rules
     from reviewbot.model import ApplyResult, Case, Outcome
     from reviewbot.parse.coverage import AddedLine
     from reviewbot.parse.kconfig import Wanted
     from reviewbot.record import Run
-    from reviewbot.stages.selftest import Bench
     from reviewbot.tools.kernel import Kernels
     from reviewbot.tools.tree import Tree
 
@@ -48,6 +50,7 @@ class Extras:
             builder=self.tested.builder,
             needed=frozenset(w.symbol for w in needed if w.value != "n"),
             kernel_with=self._kernel_with,
+            rules=self._rules(),
         )
         return variants(bench, self.kernels, self.applied, repo=self.tree.repo, known=tuple(self.run.stages))
 
@@ -60,7 +63,12 @@ class Extras:
         """Run stage debug: a kernel that checks itself."""
         extra = self._extra("debug", self._with_fragment(DEBUG), label="the debug kernel")
         extra = replace(extra, machine=debug_machine(extra.machine))
-        return debug(extra, self.kernels, self.applied, known=tuple(self.run.stages))
+        return debug(extra, self.kernels, self.applied, known=tuple(self.run.stages), rules=self._rules())
+
+    def _rules(self) -> Rules | None:
+        if self.run.series is None:
+            return None
+        return rules_tree(self.tree.repo, self.applied.tip_commit, HEADER, self.run.series)
 
     def _kernel_with(self, wanted: Wanted) -> Extra:
         others = tuple(w for w in self.fragments.wanted if w.symbol != wanted.symbol)

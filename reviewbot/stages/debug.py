@@ -21,6 +21,7 @@ from reviewbot.tools.vng import Ending, Machine
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from reviewbot.generate.rules import Tree
     from reviewbot.tools.extra import Extra
     from reviewbot.tools.kernel import Kernel, Kernels
 
@@ -50,7 +51,12 @@ def debug_machine(machine: Machine) -> Machine:
 
 
 def debug(
-    extra: Extra, kernels: Kernels, applied: ApplyResult, *, known: Sequence[StageResult]
+    extra: Extra,
+    kernels: Kernels,
+    applied: ApplyResult,
+    *,
+    known: Sequence[StageResult],
+    rules: Tree | None = None,
 ) -> Outcome[tuple[Case, ...]]:
     """Build the debug kernel of patched, run the tests on it, and compare with base's; nothing here is required.
 
@@ -63,7 +69,7 @@ def debug(
         after=_SCAN,
         reports=(_LEAKS,),
     )
-    return _Debug(extra=slow, kernels=kernels, applied=applied, known=known).outcome()
+    return _Debug(extra=slow, kernels=kernels, applied=applied, known=known, rules=rules).outcome()
 
 
 @dataclass(slots=True, kw_only=True)
@@ -72,6 +78,7 @@ class _Debug:
     kernels: Kernels
     applied: ApplyResult
     known: Sequence[StageResult]
+    rules: Tree | None
     findings: list[Finding] = field(default_factory=list)
     cases: tuple[Case, ...] = ()
     facts: list[tuple[str, str]] = field(default_factory=list)
@@ -124,7 +131,9 @@ class _Debug:
         return attempt.kernel
 
     def compare(self, kernel: Kernel) -> None:
-        comparison = Comparison(extra=self.extra, patched=kernel, applied=self.applied, known=self.known, slow=True)
+        comparison = Comparison(
+            extra=self.extra, patched=kernel, applied=self.applied, known=self.known, slow=True, rules=self.rules
+        )
         self.cases, found = comparison.run()
         leaks = any("unreferenced object" in f.title for f in found)
         self.findings += [f for f in found if not (leaks and f.title.endswith("new suspected memory leaks"))]

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
+    from reviewbot.generate.rules import Tree
     from reviewbot.parse.kconfig_tree import KconfigTree
     from reviewbot.tools.extra import Extra
     from reviewbot.tools.kernel import Builder, Kernels
@@ -43,6 +44,7 @@ class VariantBench:
     builder: Builder
     needed: frozenset[str]
     kernel_with: Callable[[Wanted], Extra]
+    rules: Tree | None = None
 
 
 def variants(
@@ -178,7 +180,16 @@ class _Variants:
         built = "from the cache" if attempt.kernel.cached else f"{attempt.kernel.objects} objects"
         off = f"; off with it: {', '.join(lost)}" if lost else ""
         self.facts.append((flip.turned, f"patched builds, {built} in {attempt.duration_s:.0f} s{off}"))
-        self.compare(flip, Comparison(extra=extra, patched=attempt.kernel, applied=self.applied, known=self.known))
+        self.compare(
+            flip,
+            Comparison(
+                extra=extra,
+                patched=attempt.kernel,
+                applied=self.applied,
+                known=self.known,
+                rules=self.bench.rules,
+            ),
+        )
 
     def configured(self, flip: Flip, extra: Extra) -> list[str]:
         # The wanted symbols that went with the flipped one.

@@ -11,9 +11,12 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from reviewbot.compare import Observed, Run, compare_cases
+from reviewbot.explain import explain
+from reviewbot.generate.rules import Tree, load_rules
 from reviewbot.model import ApplyResult, Blame, Case, Finding, Log, Origin, StageResult, Status
 from reviewbot.parse.diagnostics import Diagnostic, compare
 from reviewbot.splats import splat_findings, tail
+from reviewbot.tools.programs import case_command
 from reviewbot.tools.vng import Boot, Ending
 
 if TYPE_CHECKING:
@@ -33,6 +36,7 @@ class Comparison:
 
     known are results of the review so far: cases that fail there and splats that were shown there are not told again.
     slow: the kernel is slow enough to break a test by that alone, so what base cannot run there is no proof.
+    rules is where the rules of the tests stand.
     """
 
     extra: Extra
@@ -40,6 +44,7 @@ class Comparison:
     applied: ApplyResult
     known: Sequence[StageResult]
     slow: bool = False
+    rules: Tree | None = None
     passes: dict[str, list[Tested]] = field(default_factory=lambda: {"base": [], "patched": [], "prerequisite": []})
     problems: list[str] = field(default_factory=list)
     repeated: int = 0
@@ -79,7 +84,7 @@ class Comparison:
             for side, passes in self.passes.items()
             for n, t in enumerate(passes, 1)
         ]
-        again = f"{self.repeated} cases fail here as they do on the review's own kernel; not told again"
+        again = f"{self.repeated} cases that fail on the review's own kernel ran here too and are not told again"
         return [*endings, *([(label, again)] if self.repeated else [])]
 
     def _boot(self, side: str, kernel: Kernel, role: str) -> None:
@@ -115,8 +120,15 @@ class Comparison:
         base = [_without(t.run, known) for t in self.passes["base"]]
         absent = Observed(status=Status.SKIP, reason=NOT_ON_BASE)
         cases = compare_cases(base or [dict.fromkeys(patched[0], absent)], patched)
-        unknown = bool(self.problems)
-        return tuple(self._doubted(c, unknown=unknown) for c in cases)
+        if self.rules is not None:
+            cases = explain(cases, load_rules(), self.rules)
+        return tuple(self._shown(c) for c in cases)
+
+    def _shown(self, case: Case) -> Case:
+        case = self._doubted(case, unknown=bool(self.problems))
+        if case.patched not in (Status.FAIL, Status.WARN):
+            return case
+        return replace(case, reproduce=case_command(case.name, *self.extra.arguments))
 
     def _doubted(self, case: Case, *, unknown: bool) -> Case:
         if not case.counts or case.base is not Status.SKIP or not (unknown or self.slow):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 import shutil
 import time
 from dataclasses import dataclass, replace
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING
 from reviewbot.compare import Run, read_program
 from reviewbot.errors import InfraError
 from reviewbot.generate.schemata import HITS_FILE, PARAMETER, reached
-from reviewbot.tools.guest import GuestTest, read_result
+from reviewbot.tools.guest import SHARE, GuestTest, read_result
 from reviewbot.tools.vng import Boot, Ending, Machine
 
 if TYPE_CHECKING:
@@ -63,6 +64,13 @@ def read_programs(share: Path, names: Sequence[str], *, timeout_s: int = PROGRAM
         ktap, status = read_result(share, f"{name}.ktap"), read_result(share, f"{name}.rc")
         run |= read_program(name, ktap, status, timeout_s, errors=read_result(share, f"{name}.err") or "")
     return run
+
+
+def case_command(name: str, *arguments: str) -> str:
+    """Return what runs one case, ``program/case``, in a guest of the patched kernel."""
+    program, _, case = name.partition("/")
+    words = [f"./{program}", "--kernel=patched", *arguments, *([f"--case={case}"] if case else [])]
+    return f"cd {SHARE}/bin && {shlex.join(words)}"
 
 
 def program_times(console: str) -> dict[str, float]:
