@@ -118,7 +118,7 @@ def test_what_the_review_has_shown_is_not_told_again(tmp_path: Path) -> None:
     outcome, mini = vary(tmp_path, {**GOOD, "lib/one.c": CALLS + off("fails")}, known=known)
     assert outcome.result.cases == ()
     assert not any("base" in note for note in mini.notes)
-    assert any("1 cases fail here as they do" in value for _, value in outcome.result.facts)
+    assert any("1 cases that fail on the review" in value for _, value in outcome.result.facts)
 
 
 @pytest.mark.parametrize(("mark", "words"), [("splat", "WARNING at lib/one.c"), ("panic", "the guest does not come")])
