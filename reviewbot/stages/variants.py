@@ -171,9 +171,9 @@ class _Variants:
         self.findings += found
         self.problems += problems
         if attempt.kernel is None:
-            if not any(f.blame in (Blame.SERIES, Blame.UNKNOWN, Blame.PREREQUISITE) for f in found):
+            if not any(f.blame in (Blame.SERIES, Blame.UNKNOWN) for f in found):
                 self.tried.remove(flip.turned)
-                msg = "base does not build with it either"
+                msg = "the tree does not build with it without the series either"
                 raise _Impossible(msg)
             self.facts.append((flip.turned, "patched does not build"))
             return
@@ -204,7 +204,7 @@ class _Variants:
             msg = "it does not stick: another symbol of the configuration asks for the opposite"
             raise _Impossible(msg)
         if needed := sorted(self.bench.needed & set(lost)):
-            msg = f"the guest needs {', '.join(needed[:4])}, which depend on it"
+            msg = f"the guest needs what depends on it: {', '.join(needed[:4])}"
             raise _Impossible(msg)
         return lost
 

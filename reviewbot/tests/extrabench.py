@@ -78,10 +78,19 @@ class Runner(Machine):
 class Mini:
     """The miniature tree with a series on it; kernels of any configuration."""
 
-    def __init__(self, path: Path, files: dict[str, str], *, tree: dict[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        path: Path,
+        files: dict[str, str],
+        *,
+        tree: dict[str, str] | None = None,
+        prerequisite: dict[str, str] | None = None,
+    ) -> None:
         self.path, self.cache = path, Cache(path / "cache")
         self.repo = make_repo(path / "repo", {**TREE, **(tree or {})})
-        base = must(self.repo, "rev-parse", "HEAD")
+        base = before = must(self.repo, "rev-parse", "HEAD")
+        if prerequisite:
+            before = commit(self.repo, prerequisite, "lib: prepare it")
         tip = commit(self.repo, files, "lib: change it")
         self.source = path / "source"
         must(self.repo, "worktree", "add", "--quiet", "--detach", str(self.source), base)
@@ -94,7 +103,7 @@ class Mini:
             state=ApplyState.APPLIED,
             summary="1 patch",
             base_commit=base,
-            prerequisite_commit=base,
+            prerequisite_commit=before,
             tip_commit=tip,
             patches=(AppliedPatch(subject="lib: change it", commit=tip, role=Blame.SERIES, files=tuple(files)),),
         )

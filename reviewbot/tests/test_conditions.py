@@ -97,6 +97,7 @@ def test_a_module_has_a_name_of_its_own() -> None:
 def test_numbers_and_what_stands_in_comments_are_no_symbols() -> None:
     text = "+#if CONFIG_CPUS > 4 /* CONFIG_BPF */\n+int a; /* #ifdef CONFIG_PERF */\n+#endif\n"
     assert flips(text) == {}
+    assert flips("+\tif (IS_ENABLED(CONFIG_CPUS))\n") == {}
 
 
 def test_deep_nesting_takes_no_time() -> None:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from reviewbot.model import Blame, Case, Origin, Outcome, StageResult, Status
+from reviewbot.model import Blame, Case, Finding, Origin, Outcome, StageResult, Status
+from reviewbot.parse.kconfig import Wanted
 from reviewbot.stages.variants import VariantBench, variants
 from reviewbot.tests.extrabench import KCONFIG, WANTED, Mini
 from reviewbot.tests.minitree import FILES
@@ -15,7 +16,6 @@ from reviewbot.tests.minitree import FILES
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from reviewbot.parse.kconfig import Wanted
     from reviewbot.tools.extra import Extra
 
 HEADER = FILES["include/mini.h"]
@@ -37,14 +37,16 @@ def vary(
     files: dict[str, str],
     *,
     tree: dict[str, str] | None = None,
+    prerequisite: dict[str, str] | None = None,
+    more: tuple[Wanted, ...] = (),
     needed: frozenset[str] = frozenset({"MINI"}),
     known: tuple[StageResult, ...] = (),
 ) -> tuple[Outcome[tuple[Case, ...]], Mini]:
-    mini = Mini(tmp_path, files, tree=tree)
+    mini = Mini(tmp_path, files, tree=tree, prerequisite=prerequisite)
     kernels = mini.kernels()
 
     def kernel_with(wanted: Wanted) -> Extra:
-        symbols = (*(w for w in WANTED if w.symbol != wanted.symbol), wanted)
+        symbols = (*(w for w in WANTED if w.symbol != wanted.symbol), wanted, *more)
         label = f"CONFIG_{wanted.symbol}={wanted.value}"
         return mini.one_more(f"{wanted.symbol}-{wanted.value}", label, symbols, "variants")
 
@@ -82,7 +84,7 @@ def test_what_base_cannot_build_either_is_left_out(tmp_path: Path) -> None:
     broken = FILES["lib/two.c"] + "#ifndef CONFIG_EXTRA\n#error not without EXTRA\n#endif\n"
     outcome, _ = vary(tmp_path, GOOD, tree={"lib/two.c": broken})
     assert outcome.result.status is Status.SKIP
-    assert "CONFIG_EXTRA=n: not tried: base does not build with it either" in outcome.result.summary
+    assert "CONFIG_EXTRA=n: not tried: the tree does not build with it" in outcome.result.summary
 
 
 def test_a_new_warning_is_the_series_own(tmp_path: Path) -> None:
@@ -134,6 +136,46 @@ def test_a_complaint_that_base_has_is_pre_existing(tmp_path: Path) -> None:
     outcome, _ = vary(tmp_path, GOOD, tree={"lib/two.c": FILES["lib/two.c"] + off("splat")})
     assert outcome.result.status is Status.PASS
     assert [f.origin for f in outcome.result.findings] == [Origin.PRE_EXISTING]
+
+
+def test_a_complaint_that_the_review_has_shown_is_not_told_again(tmp_path: Path) -> None:
+    splat = Finding(
+        title="WARNING at lib/one.c", severity=Status.FAIL, origin=Origin.INTRODUCED, function="one", file="lib/one.c"
+    )
+    known = (StageResult(stage="selftest", status=Status.FAIL, summary="known", findings=(splat,)),)
+    outcome, mini = vary(tmp_path, {**GOOD, "lib/one.c": CALLS + off("splat")}, known=known)
+    assert (outcome.result.status, outcome.result.findings) == (Status.PASS, ())
+    assert not any("base" in note for note in mini.notes)
+
+
+@pytest.mark.parametrize("mark", ["fails", "splat", "panic"])
+def test_what_the_prerequisites_bring_is_theirs(tmp_path: Path, mark: str) -> None:
+    theirs = {"lib/two.c": FILES["lib/two.c"] + off(mark)}
+    outcome, mini = vary(tmp_path, GOOD, prerequisite=theirs)
+    blamed = [
+        *(c.blame for c in outcome.result.cases if c.patched is Status.FAIL),
+        *(f.blame for f in outcome.result.findings),
+    ]
+    assert set(blamed) == {Blame.PREREQUISITE}
+    assert not any(c.counts for c in outcome.result.cases)
+    assert outcome.result.status is not Status.FAIL
+    assert mini.notes[-1] == "CONFIG_EXTRA=n: prerequisite, run 1"
+
+
+def test_an_error_of_a_prerequisite_is_theirs(tmp_path: Path) -> None:
+    theirs = {"lib/two.c": FILES["lib/two.c"] + "#ifndef CONFIG_EXTRA\n#error not without\n#endif\n"}
+    outcome, _ = vary(tmp_path, GOOD, prerequisite=theirs)
+    assert [(f.blame, f.severity) for f in outcome.result.findings] == [(Blame.PREREQUISITE, Status.PASS)]
+    assert outcome.result.status is Status.SKIP
+    assert "does not build with it without the series either" in outcome.result.summary
+
+
+def test_a_guest_that_could_not_boot_is_not_tried(tmp_path: Path) -> None:
+    more = (Wanted(symbol="DROPPED", value="y", reason="a test"),)
+    outcome, mini = vary(tmp_path, GOOD, more=more, needed=frozenset({"DROPPED"}))
+    assert outcome.result.status is Status.SKIP
+    assert "the guest needs what depends on it: DROPPED" in outcome.result.summary
+    assert not any("building" in note for note in mini.notes)
 
 
 def test_a_machine_that_starts_nothing_is_a_reason(tmp_path: Path) -> None:
