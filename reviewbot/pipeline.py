@@ -242,11 +242,11 @@ def _build_and_test(run: Run, tree: Tree, series: Series, applied: ApplyResult, 
         ),
     )
     more = Extras(run=run, tree=tree, tested=bench, kernels=kernels, applied=applied, fragments=fragments)
-    run.stage("variants", more.variants)
+    run.stage("variants", more.variants, required=False)
     if run.request.coverage:
-        run.stage("coverage", more.coverage)
+        run.stage("coverage", more.coverage, required=False)
     if run.request.debug:
-        run.stage("debug", more.debug)
+        run.stage("debug", more.debug, required=False)
 
 
 def _must(value: T | None, reason: str) -> T:

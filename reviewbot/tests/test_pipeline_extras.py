@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import jsonschema
 
+from reviewbot.errors import InfraError
 from reviewbot.model import Report, Status, VerdictKind
 from reviewbot.pipeline import review
 from reviewbot.progress import Progress
@@ -36,6 +37,16 @@ class Stopped(Runner):
     def boot(self, image: Path, share: Path, log: Path, **more: object) -> Boot:
         if "variants" in str(log):
             raise KeyboardInterrupt
+        return super().boot(image, share, log, **more)
+
+
+class Failing(Runner):
+    """The machine fails while a kernel of stage variants boots."""
+
+    def boot(self, image: Path, share: Path, log: Path, **more: object) -> Boot:
+        if "variants" in str(log):
+            msg = "qemu is gone"
+            raise InfraError(msg)
         return super().boot(image, share, log, **more)
 
 
@@ -109,6 +120,13 @@ def test_ctrl_c_while_a_variant_boots(tmp_path: Path, monkeypatch: pytest.Monkey
     assert (last["stage"], last["status"]) == ("variants", "error")
     assert last["summary"].startswith("stopped by SIGINT")
     assert report.verdict is VerdictKind.INCONCLUSIVE
+
+
+def test_a_machine_that_fails_there_is_a_reason(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    report, _ = run(tmp_path, monkeypatch, VARIED, machine=Failing)
+    assert stage_of(report, "variants") == (Status.ERROR, "the machine failed: qemu is gone")
+    assert doubts(report) == ["variants did not finish: the machine failed: qemu is gone"]
+    assert report.verdict is VerdictKind.WARN
 
 
 def test_what_does_not_build_has_no_further_kernels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
