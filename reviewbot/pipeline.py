@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from reviewbot.builders import new_builder
 from reviewbot.errors import UsageError
+from reviewbot.extras import Extras
 from reviewbot.model import (
     ApplyResult,
     ApplyState,
@@ -34,10 +35,8 @@ from reviewbot.stages.boot import boot
 from reviewbot.stages.build import build
 from reviewbot.stages.check import check
 from reviewbot.stages.configure import DEFAULT_FRAGMENTS, configure, load_fragments
-from reviewbot.stages.coverage import CoverageBench, coverage
 from reviewbot.stages.prerequisites import Prerequisites, resolve
 from reviewbot.stages.selftest import Bench, selftest
-from reviewbot.tools.gcov import FRAGMENT as GCOV
 from reviewbot.tools.guest import prepare_root
 from reviewbot.tools.make import compiler
 from reviewbot.tools.specs import read_specs
@@ -47,7 +46,6 @@ from reviewbot.tools.vng import QEMU, Machine, has_kvm
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from reviewbot.parse.coverage import AddedLine
     from reviewbot.progress import Progress
     from reviewbot.request import Request
     from reviewbot.stages.configure import Fragments
@@ -55,8 +53,9 @@ if TYPE_CHECKING:
     from reviewbot.tools.kernel import Kernels
 
 T = TypeVar("T")
-STAGES = ("intake", "base", "apply", "check", "configure", "build", "boot", "selftest")
-ON_REQUEST = "coverage"
+STAGES = ("intake", "base", "apply", "check", "configure", "build", "boot", "selftest", "variants")
+ON_REQUEST = ("coverage", "debug")
+OPTIONAL = ("variants", *ON_REQUEST)  # the answer stands without them
 KEEP_DAYS = 7  # of shares and diffs that the commands in a report name
 
 
@@ -103,8 +102,9 @@ def review(request: Request, cache: Cache, progress: Progress) -> tuple[Report, 
     try:
         _after_base(run, tree, prerequisites, pool, fragments)
     except _Stop as stop:
-        names = (*STAGES, ON_REQUEST) if request.coverage else STAGES
-        run.skip_rest(names, str(stop), optional=(ON_REQUEST,) if stop.required else names)
+        asked = tuple(name for name in ON_REQUEST if getattr(request, name))
+        names = (*STAGES, *asked)
+        run.skip_rest(names, str(stop), optional=OPTIONAL if stop.required else names)
     except KeyboardInterrupt as stop:
         return run.save(stopped_by=str(stop) or "SIGINT"), run.out
     except BaseException:
@@ -244,34 +244,12 @@ def _build_and_test(run: Run, tree: Tree, series: Series, applied: ApplyResult, 
             every=run.request.every,
         ),
     )
+    more = Extras(run=run, tree=tree, tested=bench, kernels=kernels, applied=applied, fragments=fragments)
+    run.stage("variants", more.variants, required=False)
     if run.request.coverage:
-        run.stage("coverage", lambda: _coverage(run, tree, bench, applied, fragments))
-
-
-def _coverage(
-    run: Run, tree: Tree, tested: Bench, applied: ApplyResult, fragments: Fragments
-) -> Outcome[tuple[AddedLine, ...]]:
-    counting = load_fragments((*(n for n in fragments.names if n != GCOV), GCOV))
-    patched = tested.builder
-    bench = CoverageBench(
-        machine=tested.machine,
-        builder=new_builder(
-            run.cache,
-            tree,
-            applied.tip_commit,
-            counting,
-            patched.make.compiler,
-            log=run.out / "coverage" / "build.log",
-            on_progress=lambda text: run.progress.note("coverage", text),
-        ),
-        patched=patched.make.build,
-        wanted=counting.wanted,
-        programs=tested.job / "programs",
-        job=tested.job,
-        run_dir=run.out,
-        note=lambda t: run.progress.note("coverage", t),
-    )
-    return coverage(bench, applied, repo=tree.repo)
+        run.stage("coverage", more.coverage, required=False)
+    if run.request.debug:
+        run.stage("debug", more.debug, required=False)
 
 
 def _must(value: T | None, reason: str) -> T:

@@ -77,12 +77,19 @@ class Run:
         )
 
     def timed(
-        self, name: str, work: Callable[[], Outcome[T]], *, cached: bool = False, announced: bool = True
+        self,
+        name: str,
+        work: Callable[[], Outcome[T]],
+        *,
+        cached: bool = False,
+        announced: bool = True,
+        required: bool = True,
     ) -> Outcome[T]:
         """Run one stage with progress; its result gets the time that it took, and an InfraError becomes ERROR.
 
         cached: the stage will not take its usual time, and what it takes is no guide for later. announced: its start is
-        shown; not so for what can still turn out to be a usage error, whose one line stands alone.
+        shown; not so for what can still turn out to be a usage error, whose one line stands alone. required: the answer
+        is not one without this stage.
         """
         if announced:
             self.progress.start(name, None if cached else self.timings.estimate(name))
@@ -96,11 +103,11 @@ class Run:
             self.progress.finish(self.stages[-1])
             raise
         except InfraError as error:
-            outcome = _machine_failed(name, str(error))
+            outcome = _machine_failed(name, str(error), required)
         except OSError as error:
             if error.errno not in _MACHINE_ERRNOS:
                 raise
-            outcome = _machine_failed(name, f"{error.filename or 'a file'}: {error.strerror}")
+            outcome = _machine_failed(name, f"{error.filename or 'a file'}: {error.strerror}", required)
         spent = time.monotonic() - started
         outcome = replace(outcome, result=replace(outcome.result, duration_s=spent))
         self.progress.finish(outcome.result)
@@ -108,9 +115,11 @@ class Run:
             self.timings.remember(outcome.result)
         return outcome
 
-    def stage(self, name: str, work: Callable[[], Outcome[T]], *, cached: bool = False) -> T | None:
-        """Run one stage, keep its result, save the report, and return the stage's value."""
-        outcome = self.timed(name, work, cached=cached)
+    def stage(
+        self, name: str, work: Callable[[], Outcome[T]], *, cached: bool = False, required: bool = True
+    ) -> T | None:
+        """Run one stage, keep its result, save the report, and return the stage's value (see timed())."""
+        outcome = self.timed(name, work, cached=cached, required=required)
         self.stages.append(outcome.result)
         self.save()
         return outcome.value
@@ -154,8 +163,9 @@ class Timings:
                 self._path.write_text(json.dumps(self._known))
 
 
-def _machine_failed(stage: str, why: str) -> Outcome[T]:
-    return Outcome(result=StageResult(stage=stage, status=Status.ERROR, summary=f"the machine failed: {why}"))
+def _machine_failed(stage: str, why: str, required: bool) -> Outcome[T]:
+    summary = f"the machine failed: {why}"
+    return Outcome(result=StageResult(stage=stage, status=Status.ERROR, summary=summary, required=required))
 
 
 def write_atomically(path: Path, text: str) -> None:

@@ -15,8 +15,9 @@ class Request:
 
     out is the directory of this run (made when needed); None puts it below reports/. every asks for the tests of
     every sample type. allow_fuzz lets a patch apply with less context; the report says so. coverage measures which
-    added lines the tests run. specs are directories of the user's own specs. inbox is a public-inbox archive in
-    which message ids and prerequisites are looked up. command is what the user typed.
+    added lines the tests run, and debug runs them on a kernel that checks itself. specs are directories of the user's
+    own specs. inbox is a public-inbox archive in which message ids and prerequisites are looked up. command is what the
+    user typed.
     """
 
     source: str
@@ -28,6 +29,7 @@ class Request:
     out: Path | None = None
     every: bool = False
     coverage: bool = False
+    debug: bool = False
     allow_fuzz: bool = False
     inbox: Path | None = None
     boot_timeout_s: float = 600

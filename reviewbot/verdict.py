@@ -3,11 +3,13 @@
 In: the StageResults so far, and what became of applying the series. Out: a Verdict, its reasons most important first,
 one plain line each. Pure. The rules:
 
-- FAIL: the series applied, and a stage fails, or something that the series introduced breaks a rule.
-- INCONCLUSIVE: nothing fails, and the question has no answer: the series was not applied, nothing was tested, a
-  required stage is absent, was skipped or did not finish, a case has no result, or the run is unfinished.
-- WARN: the question has an answer, and a reader should look at something.
-- PASS: none of these. Absence never passes.
+- FAIL: the series applied, and a stage fails, or something that the series introduced breaks a rule. - INCONCLUSIVE:
+nothing fails, and the question has no answer: the series was not applied, nothing was tested, a required stage is
+absent, was skipped or did not finish, a case has no result, or the run is unfinished. - WARN: the question has an
+answer, and a reader should look at something. - PASS: none of these. Absence never passes.
+
+Further kernels (stages variants, coverage, debug) are not required: what they show counts, and one that did not
+finish is a WARN with its reason, never silent.
 
 What a prerequisite introduced and what base has already never counts. An incomplete series that applies (patch 3 of
 8) is judged by what was given: the missing patches are a reason that is always said, not a WARN, because the reader
@@ -30,7 +32,7 @@ EXIT_STATUS = {VerdictKind.PASS: 0, VerdictKind.WARN: 0, VerdictKind.FAIL: 1, Ve
 
 # Stages that prepare a test; a run that has only these has tested nothing.
 _PREPARE = frozenset({"intake", "base", "apply", "configure"})
-_IMPORTANCE = {"boot": 0, "build": 1, "selftest": 2, "configure": 3, "apply": 3}
+_IMPORTANCE = {"boot": 0, "build": 1, "selftest": 2, "variants": 3, "debug": 3, "configure": 3, "apply": 3}
 _RAN = (Status.PASS, Status.WARN, Status.FAIL)
 _ITEMS_MAX = 10
 _LINE_MAX = 400

@@ -48,6 +48,13 @@ Coverage = Annotated[
     bool, typer.Option("--coverage", help="Measure which added lines the tests run (one more build and boot).")
 ]
 
+Debug = Annotated[
+    bool,
+    typer.Option(
+        "--debug", help="Run the tests on a kernel with KASAN, lockdep and kmemleak too (one more build, slow boots)."
+    ),
+]
+
 
 def die(text: str, status: int) -> NoReturn:
     """Print one line on standard error and exit with status."""

@@ -14,6 +14,7 @@ from reviewbot.cli.common import (
     AsJson,
     Base,
     Coverage,
+    Debug,
     Every,
     Fragment,
     Inbox,
@@ -48,6 +49,7 @@ def review(
     quiet: Quiet = False,
     every: Every = False,
     coverage: Coverage = False,
+    debug: Debug = False,
     inbox: Inbox = None,
     specs: SpecDirs = None,
     allow_fuzz: Annotated[
@@ -71,6 +73,7 @@ def review(
         out=out,
         every=every,
         coverage=coverage,
+        debug=debug,
         allow_fuzz=allow_fuzz,
         inbox=inbox,
         boot_timeout_s=boot_timeout,
@@ -81,13 +84,19 @@ def review(
 
 
 @commands.command()
-def demo(out: Out = None, as_json: AsJson = False, quiet: Quiet = False, coverage: Coverage = False) -> None:
+def demo(
+    out: Out = None,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+    coverage: Coverage = False,
+    debug: Debug = False,
+) -> None:
     """Review the packaged build-id series on the Debian kernel that it applies to."""
     from reviewbot.demo import demo_request  # noqa: PLC0415
 
     cache = open_cache()
     request = demo_request(cache, out=out, command=typed(), on_note=note_to_stderr(quiet))
-    request = replace(request, coverage=coverage)
+    request = replace(request, coverage=coverage, debug=debug)
     _review(request, cache, as_json=as_json, quiet=quiet)
 
 

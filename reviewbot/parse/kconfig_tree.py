@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _CONFIG = re.compile(r"(?:menu)?config\s+(\w+)")
 _SOURCE = re.compile(r"source\s+\"([^\"]+)\"")
 _PROMPT = re.compile(r"(?:bool|tristate|string|int|hex|prompt)\s+[\"'](?:.*?)[\"'](?:\s+if\s+(.*))?$")
-_SELECT = re.compile(r"(?:select|imply)\s+(\w+)(?:\s+if\s+(.*))?$")
+_SELECT = re.compile(r"(select|imply)\s+(\w+)(?:\s+if\s+(.*))?$")
 _MAX_FILES = 10_000
 
 
@@ -36,10 +36,11 @@ class Definition:
 
 @dataclass(slots=True)
 class KconfigTree:
-    """All symbols of a tree: definitions of each, and who selects it."""
+    """All symbols of a tree: definitions of each, who selects or implies it, and who selects it if what holds."""
 
     definitions: dict[str, list[Definition]] = field(default_factory=dict)
     selectors: dict[str, list[str]] = field(default_factory=dict)
+    forced: dict[str, list[tuple[str, str]]] = field(default_factory=dict)
 
 
 def read_tree(read: Callable[[str], str | None], *, arch: str = "x86", root: str = "Kconfig") -> KconfigTree:
@@ -62,6 +63,23 @@ def why_not(symbol: str, tree: KconfigTree, config: Mapping[str, str]) -> tuple[
         selectors = sorted(set(tree.selectors.get(symbol, [])))
         return (f"{symbol} has no prompt; it is selected by {', '.join(selectors[:8]) or 'nothing'}",)
     return tuple(f"depends on {reason}" for reason in reasons)
+
+
+def why_on(symbol: str, tree: KconfigTree, config: Mapping[str, str]) -> str:
+    """Return in a few words why symbol, on in config, cannot be turned off; empty when nothing is seen against it."""
+    found = tree.definitions.get(symbol, [])
+    if not found:
+        return "no Kconfig file of this tree defines it"
+    holders = sorted(
+        {
+            holder
+            for holder, condition in tree.forced.get(symbol, [])
+            if config.get(holder) in ("y", "m") and not (condition and unmet_terms(condition, config))
+        }
+    )
+    if holders:
+        return f"selected by {', '.join(holders[:4])}" + (f" and {len(holders) - 4} more" if len(holders) > 4 else "")
+    return "" if any(d.prompt for d in found) else "it has no prompt"
 
 
 def _unmet(definition: Definition, config: Mapping[str, str]) -> list[str]:
@@ -143,7 +161,9 @@ class _File:
             if match[1]:
                 self._depends.append(match[1])
         elif (match := _SELECT.match(line)) and self._symbol:
-            self._tree.selectors.setdefault(match[1], []).append(self._symbol)
+            self._tree.selectors.setdefault(match[2], []).append(self._symbol)
+            if match[1] == "select":
+                self._tree.forced.setdefault(match[2], []).append((self._symbol, match[3] or ""))
 
 
 def _statements(text: str) -> Iterator[str]:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from reviewbot.errors import UsageError
 from reviewbot.model import Blame, Finding, Log, Origin, Outcome, StageResult, Status
 from reviewbot.parse.kconfig import Missing, Wanted, parse_config, parse_fragment
-from reviewbot.parse.kconfig_tree import read_tree, why_not
+from reviewbot.parse.kconfig_tree import why_not
 from reviewbot.resources import data_dir
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ def configure(builder: Builder, base: str, fragments: Fragments, run_dir: Path) 
         )
         return Outcome(result=result)
     text, lost = configured.text, configured.lost
-    findings = _lost_symbols(lost, make.source, text)
+    findings = _lost_symbols(lost, builder, text)
     count = sum(1 for value in parse_config(text).values() if value in ("y", "m"))
     facts = (
         ("fragments", " ".join(fragments.names)),
@@ -106,7 +106,9 @@ def _not_exercised(config: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
     # What a kernel of this configuration does not notice; silence about it is no proof.
     checkers = {"KASAN": "memory errors", "PROVE_LOCKING": "lock order", "DEBUG_KMEMLEAK": "leaks"}
     absent = [f"{what} (CONFIG_{symbol})" for symbol, what in checkers.items() if config.get(symbol) != "y"]
-    return (("not exercised", f"no checker for {', '.join(absent)}; fragment debug has them"),) if absent else ()
+    return (
+        (("not exercised", f"no checker for {', '.join(absent)}; --debug runs the tests with them"),) if absent else ()
+    )
 
 
 def _summary(fragments: Fragments, configured: Configured, profile: Profile) -> str:
@@ -118,10 +120,10 @@ def _summary(fragments: Fragments, configured: Configured, profile: Profile) -> 
     return text + (f"; build profile {', '.join(profile.names)}" if profile.names else "")
 
 
-def _lost_symbols(lost: Sequence[Missing], source: Path, config_text: str) -> tuple[Finding, ...]:
+def _lost_symbols(lost: Sequence[Missing], builder: Builder, config_text: str) -> tuple[Finding, ...]:
     if not lost:
         return ()
-    tree, config = read_tree(lambda path: _read(source, path)), parse_config(config_text)
+    tree, config = builder.kconfig(), parse_config(config_text)
     return tuple(
         Finding(
             title=f"CONFIG_{m.wanted.symbol}={m.wanted.value} did not stick (it is {m.actual}): "
@@ -133,11 +135,3 @@ def _lost_symbols(lost: Sequence[Missing], source: Path, config_text: str) -> tu
         )
         for m in lost
     )
-
-
-def _read(source: Path, path: str) -> str | None:
-    # Kconfig names its files itself; nothing outside of the tree is read.
-    file = (source / path).resolve()
-    if not file.is_relative_to(source.resolve()) or not file.is_file():
-        return None
-    return file.read_text(encoding="utf-8", errors="replace")

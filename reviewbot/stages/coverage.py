@@ -8,7 +8,6 @@ and constructors change nearly every object. Later ones compile what differs.
 
 from __future__ import annotations
 
-import os
 import shutil
 from collections import Counter
 from dataclasses import dataclass, field, replace
@@ -24,39 +23,23 @@ from reviewbot.tools.guest import GuestTest, read_result
 from reviewbot.tools.vng import Boot, Ending
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Iterable, Sequence
     from pathlib import Path
 
     from reviewbot.parse.gcov import Counters
-    from reviewbot.parse.kconfig import Wanted
-    from reviewbot.tools.kernel import Builder
-    from reviewbot.tools.vng import Machine
+    from reviewbot.tools.extra import Extra
 
 STAGE = "coverage"
 PROGRAM_TIMEOUT_S = 300
 _EXCERPT_LINES = 60
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CoverageBench:
-    """What measuring needs.
+def coverage(bench: Extra, applied: ApplyResult, *, repo: Path, patched: Path) -> Outcome[tuple[AddedLine, ...]]:
+    """Measure the lines that the series adds; the value is all of them. Nothing here is required of a run.
 
-    builder has the build directory of the instrumented kernel; patched is the plain one, which tells what objects there
-    are. programs is the directory of the compiled tests. wanted are the symbols of the configuration, gcov's included.
+    bench has the instrumented kernel; patched is the build directory of the plain one, which tells what objects there
+    are.
     """
-
-    machine: Machine
-    builder: Builder
-    patched: Path
-    wanted: tuple[Wanted, ...]
-    programs: Path
-    job: Path
-    run_dir: Path
-    note: Callable[[str], None]
-
-
-def coverage(bench: CoverageBench, applied: ApplyResult, *, repo: Path) -> Outcome[tuple[AddedLine, ...]]:
-    """Measure the lines that the series adds; the value is all of them. Nothing here is required of a run."""
     if applied.prerequisite_commit in ("", applied.tip_commit):
         return _skipped("the tree has the series already: no line of it is new")
     diff = git_bytes(
@@ -65,19 +48,21 @@ def coverage(bench: CoverageBench, applied: ApplyResult, *, repo: Path) -> Outco
         *("--src-prefix=a/", "--dst-prefix=b/", applied.prerequisite_commit, applied.tip_commit),
     )
     added = added_lines(diff.decode("utf-8", "replace"))
-    names = _programs(bench.programs)
     if not added:
         return _skipped("the series adds no line of C")
-    if not names:
+    if not bench.names:
         return _skipped("no test was compiled")
-    return _Measurement(bench=bench, applied=applied, repo=repo, added=added, names=names).outcome()
+    return _Measurement(
+        bench=bench, applied=applied, repo=repo, patched=patched, added=added, names=bench.names
+    ).outcome()
 
 
 @dataclass(slots=True, kw_only=True)
 class _Measurement:
-    bench: CoverageBench
+    bench: Extra
     applied: ApplyResult
     repo: Path
+    patched: Path
     added: dict[str, tuple[int, ...]]
     names: tuple[str, ...]
     objects: tuple[str, ...] = ()
@@ -111,7 +96,7 @@ class _Measurement:
         """Build the instrumented kernel; return what went wrong, or an empty string."""
         bench, make = self.bench, self.bench.builder.make
         bench.builder.checkout(self.applied.tip_commit)
-        wished = objects_of(tuple(self.added), bench.patched) or tuple(n for n in self.added if n.endswith(".c"))
+        wished = objects_of(tuple(self.added), self.patched) or tuple(n for n in self.added if n.endswith(".c"))
         builder = replace(bench.builder, make=replace(make, extra=(*make.extra, *make_variables(wished))))
         bench.note("configuring")
         configured = builder.configure(bench.wanted)
@@ -254,13 +239,6 @@ def _tally(lines: Iterable[AddedLine]) -> str:
 
 def _percent(part: int, whole: int) -> str:
     return f"{100 * part / whole:.1f} %" if whole else "nothing to run"
-
-
-def _programs(directory: Path) -> tuple[str, ...]:
-    if not directory.is_dir():
-        return ()
-    found = (p for p in directory.iterdir() if p.is_file() and os.access(p, os.X_OK))
-    return tuple(sorted(p.name for p in found))
 
 
 def _skipped(reason: str) -> Outcome[tuple[AddedLine, ...]]:

@@ -7,7 +7,6 @@ on the prerequisites' tip too. The kernel's own complaints while the tests ran c
 
 from __future__ import annotations
 
-import shlex
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -24,10 +23,10 @@ from reviewbot.parse.diagnostics import parse_build
 from reviewbot.parse.uapi import UapiError
 from reviewbot.splats import splat_findings, tail
 from reviewbot.tools.git import git, must
-from reviewbot.tools.guest import SHARE, read_result
-from reviewbot.tools.kselftest import compile_directory, write_directory
+from reviewbot.tools.guest import read_result
+from reviewbot.tools.kselftest import compile_directory, rules_tree, write_directory
 from reviewbot.tools.patched import patched_files
-from reviewbot.tools.programs import boot_programs, read_programs
+from reviewbot.tools.programs import boot_programs, case_command, read_programs
 from reviewbot.tools.reproducers import write_reproducers
 from reviewbot.tools.vng import Boot, Ending
 
@@ -142,17 +141,11 @@ def selftest(
         scope=scope,
         names=names,
         base_console=base_console,
-        tree=_tree(repo, applied, series),
+        tree=rules_tree(repo, applied.tip_commit, HEADER, series),
         files=patched_files(repo, applied, series),
     )
     session.commands.append(done.command)
     return session.outcome()
-
-
-def _tree(repo: Path, applied: ApplyResult, series: Series) -> Tree:
-    """Where the rules stand: the header that is tested, and what the author says."""
-    messages = [(p.subject, p.message) for p in ([series.cover] if series.cover else []) + list(series.patches)]
-    return Tree(header=must(repo, "show", f"{applied.tip_commit}:{HEADER}"), messages=tuple(messages))
 
 
 @dataclass(slots=True, kw_only=True)
@@ -183,7 +176,7 @@ class _Session:
         cases = self.blame(compare_cases(self.runs("base"), self.runs("patched")))
         cases = explain(cases, rules_for(self.bench.specs), self.tree)
         cases = tuple(
-            replace(c, reproduce=_command(c.name)) if c.patched in (Status.FAIL, Status.WARN) else c for c in cases
+            replace(c, reproduce=case_command(c.name)) if c.patched in (Status.FAIL, Status.WARN) else c for c in cases
         )
         findings = (*self.findings(), *self.reproducible(cases))
         cases = tuple(map(without_records, cases))
@@ -328,11 +321,6 @@ def _judge(
     if count[Status.WARN] or count[Status.FAIL]:
         return Status.WARN, tally
     return Status.PASS, tally
-
-
-def _command(name: str) -> str:
-    program, _, case = name.partition("/")
-    return f"cd {SHARE}/bin && ./{program} --kernel=patched" + (f" {shlex.quote(f'--case={case}')}" if case else "")
 
 
 def _ending(boot: Boot, base: list[_Pass]) -> Finding:

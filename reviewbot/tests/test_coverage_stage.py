@@ -11,9 +11,10 @@ import pytest
 
 from reviewbot.model import AppliedPatch, ApplyResult, ApplyState, Blame, Outcome, Status
 from reviewbot.parse.kconfig import Wanted
-from reviewbot.stages.coverage import CoverageBench, coverage
+from reviewbot.stages.coverage import coverage
 from reviewbot.tests.minitree import FILES, MAKEFILE, commit, make_repo
 from reviewbot.tools.cache import Cache
+from reviewbot.tools.extra import Extra
 from reviewbot.tools.git import must
 from reviewbot.tools.guest import GuestTest
 from reviewbot.tools.kernel import Builder
@@ -102,10 +103,11 @@ def measure(
     (programs / "abi").chmod(0o755)
     (programs / "notes.txt").write_text("no program\n")
     run_dir.mkdir()
-    bench = CoverageBench(
+    bench = Extra(
+        stage="coverage",
+        label="the instrumented kernel",
         machine=machine(cache=cache, root=tmp_path, timeout_s=20),
         builder=Builder(make=make, store=cache.dir("store"), on_progress=lambda _: None),
-        patched=cache.dir("builds", "patched"),
         wanted=(Wanted(symbol="GCOV_KERNEL", value="y", reason="counters"),),
         programs=programs,
         job=cache.dir("job"),
@@ -120,7 +122,7 @@ def measure(
         tip_commit=tip,
         patches=(AppliedPatch(subject="lib: change it", commit=tip, role=Blame.SERIES, files=tuple(files)),),
     )
-    return coverage(bench, applied, repo=repo)
+    return coverage(bench, applied, repo=repo, patched=cache.dir("builds", "patched"))
 
 
 def test_the_lines_that_no_test_ran_are_shown(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ PACKAGE = Path(__file__).resolve().parents[1]
 LAYERS = (
     {"cli"},
     {"mutate", "plain"},
-    {"pipeline", "demo", "campaign", "record", "single", "trial", "baseline", "builders"},
+    {"pipeline", "demo", "campaign", "record", "single", "trial", "baseline", "builders", "extras"},
     {"stages"},
     {"checks"},
     {"tools"},
@@ -47,6 +47,9 @@ BESIDE = {
     ("progress", "report"),
     ("pipeline", "record"),
     ("pipeline", "builders"),
+    ("pipeline", "extras"),
+    ("extras", "builders"),
+    ("extras", "record"),
     ("pipeline", "single"),
     ("campaign", "record"),
     ("trial", "campaign"),

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from reviewbot.errors import UsageError
 from reviewbot.parse.kconfig import Missing, Wanted, missing, parse_config, parse_fragment
 from reviewbot.parse.kconfig_expr import unmet_terms
-from reviewbot.parse.kconfig_tree import read_tree, why_not
+from reviewbot.parse.kconfig_tree import read_tree, why_not, why_on
 
 FRAGMENT = """\
 # What the boot needs. This line explains nothing below, a blank line follows.
@@ -182,3 +182,19 @@ def test_any_text_is_read(text: str) -> None:
     parse_config(text)
     with contextlib.suppress(UsageError):
         assert parse_fragment(text) == parse_fragment(f"{text}\n")
+
+
+def test_what_holds_a_symbol_on() -> None:
+    text = (
+        'config A\n\tbool "a"\nconfig HIDDEN\n\tbool\n'
+        "config X86\n\tdef_bool y\n\tselect B\n\tselect C if A\n\timply A\n"
+        'config B\n\tbool "b"\nconfig C\n\tbool "c"\n'
+    )
+    tree = read_tree({"Kconfig": text}.get)
+    assert why_on("A", tree, {"X86": "y", "A": "y"}) == ""
+    assert why_on("B", tree, {"X86": "y"}) == "selected by X86"
+    assert why_on("B", tree, {}) == ""
+    assert why_on("C", tree, {"X86": "y", "A": "y"}) == "selected by X86"
+    assert why_on("C", tree, {"X86": "y"}) == ""
+    assert why_on("HIDDEN", tree, {"HIDDEN": "y"}) == "it has no prompt"
+    assert why_on("NONE", tree, {"NONE": "y"}) == "no Kconfig file of this tree defines it"

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from reviewbot.parse.diagnostics import Diagnostic, parse_build
 from reviewbot.parse.kconfig import missing, parse_config
+from reviewbot.parse.kconfig_tree import read_tree
 from reviewbot.run import shown
 from reviewbot.tools.git import git, must
 from reviewbot.tools.profiles import Profile, StandIn, stand_ins
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from reviewbot.parse.kconfig import Missing, Wanted
+    from reviewbot.parse.kconfig_tree import KconfigTree
     from reviewbot.run import Completed
     from reviewbot.tools.make import Make
 
@@ -156,6 +158,17 @@ class Builder:
         path = self.make.build / ".config"
         text = path.read_text() if done.ok else ""
         return Configured(done=done, path=path, text=text, lost=missing(wanted, parse_config(text)) if done.ok else ())
+
+    def kconfig(self) -> KconfigTree:
+        """Return the Kconfig symbols of the commit that is checked out."""
+        return read_tree(self._kconfig_file)
+
+    def _kconfig_file(self, path: str) -> str | None:
+        # Kconfig names its files itself; nothing outside of the tree is read.
+        file = (self.make.source / path).resolve()
+        if not file.is_relative_to(self.make.source.resolve()) or not file.is_file():
+            return None
+        return file.read_text(encoding="utf-8", errors="replace")
 
     def _defines(self, symbol: str) -> bool:
         pattern = rf"^[[:space:]]*(menu)?config[[:space:]]+{symbol}[[:space:]]*$"

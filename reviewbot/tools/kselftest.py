@@ -5,12 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from reviewbot.errors import UsageError
+from reviewbot.generate.rules import Tree
 from reviewbot.run import Completed, run
+from reviewbot.tools.git import git
 from reviewbot.tools.make import jobs
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
+
+    from reviewbot.model import Series
 
 COMPILE_TIMEOUT_S = 600.0
 # Names the files that we wrote, so that writing again replaces them and nothing else.
@@ -40,6 +44,14 @@ def write_directory(directory: Path, files: Mapping[str, str]) -> None:
 
 def _ours(directory: Path) -> bool:
     return (directory / _MANIFEST).is_file()
+
+
+def rules_tree(repo: Path, commit: str, header: str, series: Series) -> Tree:
+    """Return where the rules stand: the header that is tested, and what the author says."""
+    shown = git(repo, "show", f"{commit}:{header}")
+    mails = [series.cover] if series.cover else []
+    messages = tuple((p.subject, p.message) for p in [*mails, *series.patches])
+    return Tree(header=shown.stdout if shown.ok else "", messages=messages)
 
 
 def compile_directory(directory: Path, output: Path, headers: Path, log: Path) -> Completed:

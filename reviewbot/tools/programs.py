@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 import shutil
 import time
 from dataclasses import dataclass, field, replace
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING
 from reviewbot.compare import Run, read_program
 from reviewbot.errors import InfraError
 from reviewbot.generate.schemata import HITS_FILE, PARAMETER, reached
-from reviewbot.tools.guest import GuestTest, read_result
+from reviewbot.tools.guest import SHARE, GuestTest, read_result
 from reviewbot.tools.vng import Boot, Ending, Machine
 
 if TYPE_CHECKING:
@@ -43,20 +44,19 @@ def boot_programs(
     after: str = "",
     timeout_s: int = PROGRAM_TIMEOUT_S,
     limits_s: Mapping[str, int] | None = None,
+    arguments: tuple[str, ...] = (),
     on_output: Callable[[bytes], None] | None = None,
 ) -> Boot:
     """Boot image with the named programs of a directory, one after another, told which kernel it is (role).
 
     append are words for the kernel's command line, after is a shell line that runs in the guest at the end. timeout_s
-    is for each program that has no time of its own in limits_s.
+    is for each program that has no time of its own in limits_s, and arguments are further ones of each.
     """
     (share / "bin").mkdir(parents=True, exist_ok=True)
     for name in names:
         shutil.copy2(directory / name, share / "bin" / name)
-    limits = limits_s or {}
-    tests = tuple(
-        GuestTest(name=n, program=n, arguments=(f"--kernel={role}",), timeout_s=limits.get(n, timeout_s)) for n in names
-    )
+    limits, words = limits_s or {}, (f"--kernel={role}", *arguments)
+    tests = tuple(GuestTest(name=n, program=n, arguments=words, timeout_s=limits.get(n, timeout_s)) for n in names)
     return machine.boot(image, share, log, tests=tests, append=append, after=after, on_output=on_output)
 
 
@@ -67,6 +67,13 @@ def read_programs(share: Path, names: Sequence[str], *, timeout_s: int = PROGRAM
         ktap, status = read_result(share, f"{name}.ktap"), read_result(share, f"{name}.rc")
         run |= read_program(name, ktap, status, timeout_s, errors=read_result(share, f"{name}.err") or "")
     return run
+
+
+def case_command(name: str, *arguments: str) -> str:
+    """Return what runs one case, ``program/case``, in a guest of the patched kernel."""
+    program, _, case = name.partition("/")
+    words = [f"./{program}", "--kernel=patched", *arguments, *([f"--case={case}"] if case else [])]
+    return f"cd {SHARE}/bin && {shlex.join(words)}"
 
 
 def program_times(console: str) -> dict[str, float]:

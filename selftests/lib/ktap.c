@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #define CASE_TIMEOUT_S	40
+#define PATIENCE_MAX	100
 #define SHOWN_FAILURES	3
 #define SHOWN_RULES	16
 #define EXIT_SKIP	4
@@ -30,6 +31,7 @@ enum kernel ktap_kernel;
 static struct ktap_case *cases;
 static unsigned int case_count;
 static unsigned int failures;
+static unsigned int patience = 1;	/* factor of a case's time limit */
 static char *skip_reason;	/* shared with the case's process */
 
 #define SKIP_REASON_SIZE 256
@@ -189,7 +191,7 @@ static int run_case(const struct ktap_case *test)
 	}
 	if (!child) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		alarm(CASE_TIMEOUT_S);
+		alarm(CASE_TIMEOUT_S * patience);
 		test->run(test->arg);
 		end_case(0);
 	}
@@ -202,7 +204,7 @@ static bool report(unsigned int number, const char *name, int status)
 {
 	if (WIFSIGNALED(status)) {
 		if (WTERMSIG(status) == SIGALRM)
-			ktap_fail(RULE_CASE_ENDS "not done after %d s", CASE_TIMEOUT_S);
+			ktap_fail(RULE_CASE_ENDS "not done after %u s", CASE_TIMEOUT_S * patience);
 		else
 			ktap_fail(RULE_CASE_ENDS "killed by signal %d", WTERMSIG(status));
 		failures = 0;		/* the next case has its own process */
@@ -239,6 +241,10 @@ static const char *parse(int argc, char **argv, bool *list)
 				ktap_kernel = KERNEL_PATCHED;
 			else if (strcmp(value, "plain"))
 				return NULL;
+		} else if (option(argv[i], "--patience=", &value)) {
+			patience = atoi(value);
+			if (patience < 1 || patience > PATIENCE_MAX)
+				return NULL;
 		} else if (!strcmp(argv[i], "--list")) {
 			*list = true;
 		} else if (!option(argv[i], "--case=", &pattern)) {
@@ -255,7 +261,7 @@ int ktap_main(int argc, char **argv)
 	const char *pattern = parse(argc, argv, &list);
 
 	if (!pattern) {
-		fprintf(stderr, "usage: %s [--kernel=base|patched|plain] [--case=NAME] [--list]\n",
+		fprintf(stderr, "usage: %s [--kernel=base|patched|plain] [--case=NAME] [--patience=TIMES] [--list]\n",
 			argv[0]);
 		return 2;
 	}

@@ -53,8 +53,9 @@ void ktap_stop(const char *format, ...)
 void ktap_hexdump(const void *data, size_t size);
 
 /*
- * Read the options (--kernel=base|patched|plain, --case=NAME, --list), run
- * every case and return the program's exit status.
+ * Read the options (--kernel=base|patched|plain, --case=NAME, --patience=TIMES
+ * for a slow kernel, --list), run every case and return the program's exit
+ * status.
  */
 int ktap_main(int argc, char **argv);
 

@@ -104,6 +104,13 @@ bool fact_known(struct expect *expect, const struct sample *sample,
 void prove_rises(struct expect *expect, const struct sample *sample,
 		 const char *what, __u64 value, unsigned int number);
 
+/*
+ * How many of count entries must have a build ID when expect.must_resolve is
+ * set. None on a kernel without bpf(2), whose code looks build IDs up: every
+ * entry then has size 0 and keeps its address.
+ */
+unsigned int least_resolved(unsigned int count);
+
 /* ip among the registers that mask asks for; 0 when it does not. */
 __u64 reg_ip(const __u64 *regs, __u64 mask);
 

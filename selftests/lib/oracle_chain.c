@@ -4,10 +4,12 @@
 #include "oracle.h"
 #include "work.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <unistd.h>
 
 #define DEFAULT_MAX_STACK	PERF_MAX_STACK_DEPTH
 #define SHORT_CHAIN		4	/* not worth reading the limit for */
@@ -111,6 +113,15 @@ static const char *check_resolved(struct expect *expect,
 	return text;
 }
 
+unsigned int least_resolved(unsigned int count)
+{
+	static int there = -1;
+
+	if (there < 0)
+		there = syscall(SYS_bpf, -1, NULL, 0) == 0 || errno != ENOSYS;
+	return there ? count : 0;
+}
+
 const char *check_build_id(struct expect *expect,
 			   const struct build_id_offset *bid, __u64 address)
 {
@@ -131,7 +142,7 @@ const char *check_build_id(struct expect *expect,
 		return text;
 	}
 	map = maps_find(&expect->maps, bid->offset);
-	if (!expect->must_resolve || !map || !map->id_size)
+	if (!expect->must_resolve || !map || !map->id_size || !least_resolved(1))
 		return NULL;
 	snprintf(text, sizeof(text), RULE_BUILD_ID_RESOLVED
 		 "%#llx is not resolved; expected the build ID of %s, whose note is in memory: no lock is held",

@@ -238,7 +238,7 @@ static void changing_mapping(const void *arg)
 	pthread_join(thread, NULL);
 	ktap_diag("%u of %u entries resolved, %u to the first file and %u to the second, in %u changes",
 		  resolved, ROUNDS * 16, of[0], of[1], changes);
-	if (!resolved)
+	if (resolved < least_resolved(1))
 		ktap_fail(RULE_BUILD_ID_RESOLVED "not one of %u entries was resolved", ROUNDS * 16);
 }
 
