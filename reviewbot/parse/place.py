@@ -14,8 +14,13 @@ if TYPE_CHECKING:
 
     from reviewbot.parse.diff import Hunk
 
-# What git shows behind the @@ of a hunk header: a line that begins a function, a record, a Kconfig entry. No label.
-_HEAD = re.compile(r"[A-Za-z_$](?!\w*:\s*(?:$|/[/*]))")
+# What git shows behind the @@ of a hunk header, by the rules that the kernel's files have (gitattributes(5)): in C no
+# label; in device trees nodes, indented as they are; elsewhere any line that begins with a letter.
+_HEADS = (
+    re.compile(r"[A-Za-z_$](?!\w*:\s*(?:$|/[/*]))"),
+    re.compile(r"[A-Za-z_$]"),
+    re.compile(r"\s*(?:/\s*\{|&?[A-Za-z_])[^;=]*$"),
+)
 # With fewer letters an added line stands anywhere.
 _TELLING = 8
 _MOST_PLACES = 200
@@ -32,7 +37,7 @@ def in_place(hunk: Hunk, lines: Sequence[str]) -> bool:
     if not after or hunk.new_start - 1 in places:
         return True
     if heading:
-        return any(_head_above(lines, place).startswith(heading) for place in places)
+        return any(_head_above(lines, place, rule).startswith(heading) for place in places for rule in _HEADS)
     telling = any(len(re.findall(r"\w", line)) >= _TELLING for line in hunk.lines if line[:1] == "+")
     return len(places) == 1 and telling
 
@@ -47,5 +52,5 @@ def _places(wanted: Sequence[str], lines: Sequence[str]) -> Iterator[int]:
                 return
 
 
-def _head_above(lines: Sequence[str], place: int) -> str:
-    return next((lines[i].strip() for i in range(place - 1, -1, -1) if _HEAD.match(lines[i])), "")
+def _head_above(lines: Sequence[str], place: int, rule: re.Pattern[str]) -> str:
+    return next((lines[i].strip() for i in range(place - 1, -1, -1) if rule.match(lines[i])), "")

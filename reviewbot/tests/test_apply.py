@@ -10,6 +10,7 @@ from reviewbot.errors import UsageError
 from reviewbot.model import ApplyResult, ApplyState, BaseInfo, Blame, Patch, Series
 from reviewbot.parse.diff import parse_diff
 from reviewbot.parse.hostile import offences
+from reviewbot.parse.place import in_place
 from reviewbot.resources import example_dir
 from reviewbot.stages.apply import apply
 from reviewbot.stages.base import choose_base
@@ -103,6 +104,26 @@ def test_the_failing_hunk_is_shown_with_the_nearest_place(tmp_path: Path) -> Non
     assert (failure.file, failure.line, failure.nearest_line) == (FILE, 47, 67)
     assert "-int line_050;\n+int line_050; /* changed since */" in failure.difference
     assert "patch 2/2" in got.summary
+
+
+@pytest.mark.parametrize(
+    ("heading", "lines", "inside"),
+    [
+        ("properties:", ["properties:", "  enum:", "    - a", "    - new"], True),
+        ("properties:", ["properties:", "required:", "    - a", "    - new"], False),
+        ("&uart0 {", ["/ {", "\tleds {", "\t};", "};", "&uart0 {", "    - a", "    - new"], True),
+        ("soc: soc@0 {", ["/ {", "\tsoc: soc@0 {", "    - a", "    - new"], True),
+        ("soc: soc@0 {", ["/ {", "\tsoc: soc@0 {", "\t};", "\tcpus {", "    - a", "    - new"], False),
+        ("int f(void)", ["int f(void)", "{", "out:", "    - a", "    - new"], True),
+        ("int f(void)", ["int f(void)", "{", "}", "int g(void)", "    - a", "    - new"], False),
+    ],
+)
+def test_a_moved_change_is_in_place_under_the_heading_of_its_hunk(
+    heading: str, lines: list[str], *, inside: bool
+) -> None:
+    head = f"diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -70,1 +70,2 @@ {heading}\n     - a\n+    - new\n"
+    (hunk,) = parse_diff(head).files[0].hunks
+    assert in_place(hunk, lines) is inside
 
 
 def test_fuzz_is_asked_for_and_marked(tmp_path: Path) -> None:

@@ -203,6 +203,18 @@ def test_a_version_that_has_the_series_already_is_better_than_one_that_it_does_n
     assert (got.commit, "is in it already" in got.chosen_by) == (repo.id("v3"), True)
 
 
+def test_a_series_that_changes_one_line_twice_is_known_where_it_is_in(repo: Repo) -> None:
+    # Neither patch alone can be taken back from v2, the first one's line is not there.
+    first, second = (
+        series(repo, line=5).patches[0].diff.replace("-int line_005;", f"-{old}").replace("+int changed;", f"+{new}")
+        for old, new in (("int line_005_old;", "int line_005_mid;"), ("int line_005_mid;", "int line_005_new;"))
+    )
+    patches = tuple(Patch(subject="s", message="", diff=diff, files=(FILE,)) for diff in (first, second))
+    got = choose(repo, Series(title="t", patches=patches, total=2, date="25 Nov 2023 00:00:00 +0000"))
+    assert "is in it already" in got.chosen_by
+    assert got.commit != repo.id("v1")
+
+
 def test_prerequisites_choose_the_branch_that_holds_them(repo: Repo) -> None:
     needed = intake("v2..special/for-next", repo=repo.path).value
     assert needed is not None

@@ -139,8 +139,15 @@ class Applier:
                         entries[path] = entry
         self.index.restore(entries)
 
-    def takes_back(self, step: Step) -> bool:
-        """Apply the step in reverse; False when that is not possible."""
+    def holds(self, steps: Sequence[Step]) -> bool:
+        """Tell whether base, with its prerequisites, has all of the series: taken back from its end, as a whole.
+
+        A patch alone cannot be taken back where a later one changes the same lines. What was applied is gone after.
+        """
+        self.to_start()
+        return all(self._takes_back(step) for step in reversed(steps) if step.role is Blame.SERIES)
+
+    def _takes_back(self, step: Step) -> bool:
         data = adapt(step.diff, self.index.contents([f.path for f in step.diff.files]))[0]
         options = [*_options(step), "-R"]
         tried = self.index.apply(data, options=options, check=True)
@@ -195,12 +202,16 @@ class Applier:
 
 
 def applies(repo: Path, commit: str, steps: Sequence[Step], *, scratch: Path, log: Path | None = None) -> str:
-    """Tell why the steps do not apply to a commit, in one line; an empty string when they do. Nothing is kept."""
+    """Tell why the steps do not apply to a commit, in one line; an empty string when they do. Nothing is kept.
+
+    It is ALREADY_IN when the commit has the series, patch by patch or as a whole.
+    """
     work = Applier(repo, commit, steps, scratch=scratch, log=log)
     for step in steps:
         tried = work.take(step)
         if not (tried.applied or tried.already):
-            return f"{step.label}: {tried.attempt.first_error}"
+            held = step.role is Blame.SERIES and work.holds(steps)
+            return ALREADY_IN if held else f"{step.label}: {tried.attempt.first_error}"
     return "" if work.made else ALREADY_IN
 
 
