@@ -88,8 +88,8 @@ class Applier:
         self.fuzzy: list[Step] = []
         self.made: list[tuple[Step, dict[str, TreeEntry | None]]] = []
 
-    def take(self, step: Step, *, allow_fuzz: bool = False) -> Tried:
-        """Apply one step, or find out that it is in the tree already."""
+    def take(self, step: Step, *, allow_fuzz: bool = False, try_fuzz: bool = True) -> Tried:
+        """Apply one step, or find out that it is in the tree already; else what fuzz would do, with try_fuzz."""
         before = self.index.entries
         data = self._bytes(step)
         options = _options(step)
@@ -103,7 +103,8 @@ class Applier:
         if attempt.ok and not attempt.moved:
             return self._took(step, before, attempt)
         after = self.index.entries
-        self.index.restore(before)
+        if attempt.ok:
+            self.index.restore(before)
         back = self.index.apply(data, options=[*options, "-R"], check=True)
         if back.ok and (not back.moved or (not attempt.ok and self._in_place(step))):
             self.already.append(step)
@@ -112,7 +113,8 @@ class Applier:
         if attempt.ok:
             self.index.restore(after)
             return self._took(step, before, attempt)
-        fuzz = next((c for c in ("-C2", "-C1") if self.index.apply(data, options=[*options, c], check=True).ok), "")
+        reduced = ("-C2", "-C1") if try_fuzz else ()
+        fuzz = next((c for c in reduced if self.index.apply(data, options=[*options, c], check=True).ok), "")
         if fuzz and allow_fuzz and self.index.apply(data, options=[*options, fuzz]).ok:
             self.fuzzy.append(step)
             self.notes.append(f"{step.label} was applied with fuzz ({fuzz})")
@@ -137,7 +139,8 @@ class Applier:
                     entries.pop(path, None)
                     if entry is not None:
                         entries[path] = entry
-        self.index.restore(entries)
+        if entries != self.index.entries:
+            self.index.restore(entries)
 
     def holds(self, steps: Sequence[Step]) -> bool:
         """Tell whether base, with its prerequisites, has all of the series: taken back from its end, as a whole.
@@ -208,7 +211,7 @@ def applies(repo: Path, commit: str, steps: Sequence[Step], *, scratch: Path, lo
     """
     work = Applier(repo, commit, steps, scratch=scratch, log=log)
     for step in steps:
-        tried = work.take(step)
+        tried = work.take(step, try_fuzz=False)
         if not (tried.applied or tried.already):
             held = step.role is Blame.SERIES and work.holds(steps)
             return ALREADY_IN if held else f"{step.label}: {tried.attempt.first_error}"
