@@ -32,9 +32,11 @@ def in_place(hunk: Hunk, lines: Sequence[str]) -> bool:
     Where the header names none, the text must be there once alone, with an added line that tells something.
     """
     after = [line.rstrip("\r") for line in hunk.side("+")]
+    if not after:
+        return True
     heading = hunk.header.split("@@", 2)[2].strip() if hunk.header.count("@@") >= 2 else ""
     places = list(_places(after, [line.rstrip("\r") for line in lines]))
-    if not after or hunk.new_start - 1 in places:
+    if hunk.new_start - 1 in places:
         return True
     if heading:
         return any(_head_above(lines, place, rule).startswith(heading) for place in places for rule in _HEADS)

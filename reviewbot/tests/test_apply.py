@@ -126,6 +126,20 @@ def test_a_moved_change_is_in_place_under_the_heading_of_its_hunk(
     assert in_place(hunk, lines) is inside
 
 
+def test_a_hunk_that_leaves_nothing_is_in_place_anywhere() -> None:
+    gone = "diff --git a/x b/x\ndeleted file mode 100644\n--- a/x\n+++ /dev/null\n@@ -1 +0,0 @@\n-int a;\n"
+    (hunk,) = parse_diff(gone).files[0].hunks
+    assert in_place(hunk, ["int b;", ""])
+
+
+def test_a_deleted_file_among_what_is_in_already(tmp_path: Path) -> None:
+    # The changed line stands one further in the tree, and the file that the patch deletes is gone.
+    gone = "diff --git a/x b/x\ndeleted file mode 100644\n--- a/x\n+++ /dev/null\n@@ -1 +0,0 @@\n-int a;\n"
+    base = "int first;\n" + BASE.replace("int line_050;", "int changed;")
+    got = run(tmp_path, series(patch(gone + diff("int line_050;", "int changed;"))), base=base)
+    assert got.state is ApplyState.ALREADY_MERGED
+
+
 def test_fuzz_is_asked_for_and_marked(tmp_path: Path) -> None:
     other = BASE.replace("int line_047;", "int line_047; /* context */")
     assert run(tmp_path / "no", series(patch(ONE)), base=other).state is ApplyState.DOES_NOT_APPLY
