@@ -10,7 +10,7 @@ import re
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from reviewbot.parse.diff import Hunk
 
@@ -26,10 +26,11 @@ _TELLING = 8
 _MOST_PLACES = 200
 
 
-def in_place(hunk: Hunk, lines: Sequence[str]) -> bool:
+def in_place(hunk: Hunk, lines: Sequence[str], gone: Iterable[str] = ()) -> bool:
     """Tell whether the hunk's new text stands in the file at its own line, or in the function that its header names.
 
-    Where the header names none, the text must be there once alone, with an added line that tells something.
+    gone are the lines that the patch removes from the file. Where the header names no function, or one that has another
+    line by this very patch, the text must be there once alone, with an added line that tells something.
     """
     after = [line.rstrip("\r") for line in hunk.side("+")]
     if not after:
@@ -38,7 +39,7 @@ def in_place(hunk: Hunk, lines: Sequence[str]) -> bool:
     places = list(_places(after, [line.rstrip("\r") for line in lines]))
     if hunk.new_start - 1 in places:
         return True
-    if heading:
+    if heading and not any(line.strip().startswith(heading) for line in gone):
         return any(_head_above(lines, place, rule).startswith(heading) for place in places for rule in _HEADS)
     telling = any(len(re.findall(r"\w", line)) >= _TELLING for line in hunk.lines if line[:1] == "+")
     return len(places) == 1 and telling

@@ -126,6 +126,17 @@ def test_a_moved_change_is_in_place_under_the_heading_of_its_hunk(
     assert in_place(hunk, lines) is inside
 
 
+def test_a_heading_that_the_patch_itself_changes_is_not_looked_for() -> None:
+    text = (
+        "diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1,2 +1,2 @@\n-void first(void)\n+static void first(void)\n {\n"
+        "@@ -9,2 +9,2 @@ void first(void)\n-void second(void)\n+static void second(void)\n {\n"
+    )
+    (file,) = parse_diff(text).files
+    lines = ["int before;", "static void first(void)", "{", "}", "static void second(void)", "{"]
+    assert all(in_place(hunk, lines, file.lines("-")) for hunk in file.hunks)
+    assert not in_place(file.hunks[1], lines)
+
+
 def test_a_hunk_that_leaves_nothing_is_in_place_anywhere() -> None:
     gone = "diff --git a/x b/x\ndeleted file mode 100644\n--- a/x\n+++ /dev/null\n@@ -1 +0,0 @@\n-int a;\n"
     (hunk,) = parse_diff(gone).files[0].hunks

@@ -183,7 +183,9 @@ class Applier:
     def _in_place(self, step: Step) -> bool:
         # What the step leaves behind stands in the files; does it stand where the step would have put it?
         texts = self.texts(f.path for f in step.diff.files)
-        return all(in_place(hunk, texts.get(f.path, "").split("\n")) for f in step.diff.files for hunk in f.hunks)
+        return all(
+            in_place(hunk, texts.get(f.path, "").split("\n"), f.lines("-")) for f in step.diff.files for hunk in f.hunks
+        )
 
     def _is_preimage(self, file: FileDiff) -> bool:
         entry = self.index.entries.get(file.old)
