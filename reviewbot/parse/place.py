@@ -23,6 +23,8 @@ _HEADS = (
 )
 # With fewer letters an added line stands anywhere.
 _TELLING = 8
+# So many of them, there once alone, are the hunk's, whatever function has come to stand above them since.
+_MANY = 3
 _MOST_PLACES = 200
 
 
@@ -39,10 +41,12 @@ def in_place(hunk: Hunk, lines: Sequence[str], gone: Iterable[str] = ()) -> bool
     places = list(_places(after, [line.rstrip("\r") for line in lines]))
     if hunk.new_start - 1 in places:
         return True
+    telling = sum(len(re.findall(r"\w", line)) >= _TELLING for line in hunk.lines if line[:1] == "+")
+    once = len(places) == 1
     if heading and not any(line.strip().startswith(heading) for line in gone):
-        return any(_head_above(lines, place, rule).startswith(heading) for place in places for rule in _HEADS)
-    telling = any(len(re.findall(r"\w", line)) >= _TELLING for line in hunk.lines if line[:1] == "+")
-    return len(places) == 1 and telling
+        found = any(_head_above(lines, place, rule).startswith(heading) for place in places for rule in _HEADS)
+        return found or (once and telling >= _MANY)
+    return once and telling > 0
 
 
 def _places(wanted: Sequence[str], lines: Sequence[str]) -> Iterator[int]:

@@ -137,6 +137,17 @@ def test_a_heading_that_the_patch_itself_changes_is_not_looked_for() -> None:
     assert not in_place(file.hunks[1], lines)
 
 
+@pytest.mark.parametrize(("added", "inside"), [(3, True), (2, False)])
+def test_many_lines_that_stand_once_are_in_place_under_any_heading(added: int, *, inside: bool) -> None:
+    new = [f"#define added_{n}(x) something(x)" for n in range(added)]
+    text = "".join(f"+{line}\n" for line in new)
+    head = f"diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -70 +70,{added + 1} @@ int f(void)\n }}\n{text}"
+    (hunk,) = parse_diff(head).files[0].hunks
+    lines = ["int f(void)", "{", "}", "int since(void)", "{", "}", *new]
+    assert in_place(hunk, lines) is inside
+    assert not in_place(hunk, [*lines, "}", *new])
+
+
 def test_a_hunk_that_leaves_nothing_is_in_place_anywhere() -> None:
     gone = "diff --git a/x b/x\ndeleted file mode 100644\n--- a/x\n+++ /dev/null\n@@ -1 +0,0 @@\n-int a;\n"
     (hunk,) = parse_diff(gone).files[0].hunks
