@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from reviewbot.parse.patch import Mail
 
 _SAME_SENDING_S = 3600
-# Letters of a blob id that tell one from another.
-_LEAST_ID = 7
 
 
 @dataclass(slots=True, kw_only=True)
@@ -198,14 +196,13 @@ def _add(posting: Posting, mail: Mail) -> None:
 
 
 def _builds_on(mail: Mail, other: Mail) -> bool:
-    # A fix for a patch that stands: it begins with a file as the other one of this number leaves it.
+    # A fix for a patch that stands: it begins with a file as the other one of this number leaves it. Seven letters tell
+    # one blob from another.
     if mail.subject.number != other.subject.number:
         return False
     made = {f.new: f.new_blob for f in other.diff.files}
     ids = ((f.old_blob, made.get(f.old, "")) for f in mail.diff.files if f.old)
-    return any(
-        min(len(one), len(two)) >= _LEAST_ID and (one.startswith(two) or two.startswith(one)) for one, two in ids
-    )
+    return any(min(len(one), len(two)) >= 7 and (one.startswith(two) or two.startswith(one)) for one, two in ids)
 
 
 def _joined(postings: list[Posting]) -> list[Posting]:
