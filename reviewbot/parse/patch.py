@@ -128,9 +128,11 @@ def _after_scissors(text: str, notes: list[str]) -> str:
 
 
 def _in_body(text: str, headers: dict[str, str], notes: list[str]) -> str:
-    if not _IN_BODY_START.match(text):
+    # The whole output of git format-patch pasted into a mail: its first line, quoted or not, is no part of the log.
+    plain = re.sub(r"\A\s*>?From [0-9a-f]{40,64} Mon Sep 17 00:00:00 2001[ \t]*\n", "", text)
+    if not _IN_BODY_START.match(plain):
         return text
-    lines = text.split("\n")
+    lines = plain.split("\n")
     start = 0
     while start < len(lines) and not lines[start].strip():
         start += 1

@@ -184,9 +184,25 @@ def _add(posting: Posting, mail: Mail) -> None:
     if same.patch.diff == mail.patch.diff:
         posting.notes.append(f"{label} came twice with the same content")
         return
+    after = [n + 1 for n, m in enumerate(posting.patches) if _builds_on(mail, m)]
+    before = [n for n, m in enumerate(posting.patches) if _builds_on(m, mail)]
+    if places := after or before:
+        posting.patches.insert(places[0], mail)
+        posting.notes.append(f"{label} came twice: one is a change on top of the other, and applied after it")
+        return
     newer = max(same, mail, key=lambda m: m.sent)
     posting.patches[posting.patches.index(same)] = newer
     posting.notes.append(f"{label} came twice with different content: the newer one is taken")
+
+
+def _builds_on(mail: Mail, other: Mail) -> bool:
+    # A fix for a patch that stands: it begins with a file as the other one of this number leaves it. Seven letters tell
+    # one blob from another.
+    if mail.subject.number != other.subject.number:
+        return False
+    made = {f.new: f.new_blob for f in other.diff.files}
+    ids = ((f.old_blob, made.get(f.old, "")) for f in mail.diff.files if f.old)
+    return any(min(len(one), len(two)) >= 7 and (one.startswith(two) or two.startswith(one)) for one, two in ids)
 
 
 def _joined(postings: list[Posting]) -> list[Posting]:

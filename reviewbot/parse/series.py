@@ -127,15 +127,17 @@ def _choice_notes(chosen: Posting, ranked: Sequence[Posting]) -> list[str]:
 
 def _filled(chosen: Posting, ranked: Sequence[Posting]) -> tuple[list[Mail], list[str]]:
     # A partial reroll: only some patches were sent again; the others come from the revision before.
-    parts = {m.subject.number: m for m in chosen.patches}
+    parts = {m.subject.number for m in chosen.patches}
     if not chosen.total or len(parts) >= chosen.total or not chosen.replies_to_older(ranked):
         return chosen.ordered(), []
     notes = []
+    filled = list(chosen.patches)
     for older in ranked:
         if older.total != chosen.total or older is chosen:
             continue
         taken = [m for m in older.patches if m.subject.number not in parts]
-        parts |= {m.subject.number: m for m in taken}
+        parts |= {m.subject.number for m in taken}
+        filled += taken
         if taken:
             numbers = ", ".join(
                 f"{m.subject.number}/{chosen.total}" for m in sorted(taken, key=lambda m: m.subject.number)
@@ -146,7 +148,7 @@ def _filled(chosen: Posting, ranked: Sequence[Posting]) -> tuple[list[Mail], lis
                 if same
                 else f"partial reroll: v{chosen.revision} lacks {numbers}, taken from v{older.revision}"
             )
-    return [parts[n] for n in sorted(parts)], notes
+    return sorted(filled, key=lambda m: m.subject.number), notes
 
 
 def _built(

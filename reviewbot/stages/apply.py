@@ -182,8 +182,7 @@ class _Work:
         # The whole series taken back from its end; then by content, for what has evolved since.
         here = self.applier.index.entries
         try:
-            self.applier.to_start()
-            if all(self.applier.takes_back(step) for step in reversed(self.own)):
+            if self.applier.holds(self.own):
                 return self._all_in()
             self.applier.to_start()
             files = [f for s in self.own for f in s.diff.files]

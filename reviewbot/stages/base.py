@@ -15,11 +15,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from reviewbot.errors import InfraError, UsageError
-from reviewbot.model import BaseInfo, Outcome, Series, StageResult, Status
+from reviewbot.model import BaseInfo, Blame, Outcome, Series, StageResult, Status
 from reviewbot.parse.dates import FIXED_EPOCH, commit_date
-from reviewbot.parse.diff import parse_diff
 from reviewbot.parse.maintainers import parse_maintainers, short_name, trees_for
-from reviewbot.tools.applier import ALREADY_IN, Step, applies, steps_of
+from reviewbot.tools.applier import ALREADY_IN, Step, applies, paths_of, steps_of
 from reviewbot.tools.branches import Branches, load
 from reviewbot.tools.git import git, must
 from reviewbot.tools.history import recent
@@ -33,8 +32,8 @@ if TYPE_CHECKING:
 STAGE = "base"
 # What the source's HEAD named at the last refresh of the tree; a tarball's tree has HEAD alone.
 _TREE_HEAD = "refs/reviewbot/head"
-# How many candidates are tried by applying the series, and how many branches for prerequisites.
-_TRIES = 8
+# How many states of the touched files are tried by applying the series, and how many branches for prerequisites.
+_TRIES = 32
 _HISTORIES = 4
 _LISTED = 12
 
@@ -126,26 +125,22 @@ class _Choice:
     def _search(self, head: str) -> _Choice:
         epoch, _ = commit_date(self.series.date)
         found = candidates(self.repo, head, 0 if epoch == FIXED_EPOCH else epoch)
-        blobs = preimage([parse_diff(p.diff).files for p in self.series.patches])
-        found = scored(self.repo, found, blobs)
+        steps = steps_of(self.series, self.prerequisites)
+        blobs = preimage([step.diff.files for step in steps if step.role is Blame.SERIES])
+        found = scored(self.repo, found, blobs, sorted(paths_of(steps)))
         top = found[0]
         if len({c.commit for c in found}) == 1:
             return self._take(top, f"HEAD of {self.tree}, its only commit with a name{_share(top, len(blobs))}")
         if one := self._with_prerequisites(found):
             return self._take(one, f"{one.name} holds the prerequisites")
         ordered = list(self._ordered(found, epoch))
-        exact = [c for c, _ in ordered if blobs and c.hits == len(blobs)]
-        if exact:
-            more = f" (and {len(exact) - 1} others)" if len(exact) > 1 else ""
-            self._list([c for c, _ in ordered if c.hits < len(blobs)], len(blobs))
-            return self._take(exact[0], f"all {len(blobs)} pre-image blobs are in {exact[0].name}{more}")
         if not blobs:
             self.lost.append("no pre-image blobs: the patches have no index lines")
-        return self._tried(ordered, len(blobs), top)
+        return self._tried(ordered, steps, len(blobs), top)
 
     def _ordered(self, found: list[Candidate], epoch: int) -> Iterator[tuple[Candidate, str]]:
-        # Everything once, with why it stands here: named branches, best blob score, newest tag before the mail, HEAD,
-        # the rest.
+        # Everything once, with why it stands here: best blob score (named branches first), named branches, newest tag
+        # before the mail, HEAD, the rest.
         seen: set[str] = set()
         for one, why in self._ranked(found, epoch):
             if one.commit not in seen:
@@ -200,34 +195,52 @@ class _Choice:
         self.lost.append("no branch holds the prerequisites")
         return None
 
-    def _list(self, lost: list[Candidate], total: int) -> None:
-        if total:
-            self.lost += [f"{c.name}: {c.hits} of {total} pre-image blobs" for c in lost[:_LISTED]]
-        if len(lost) > _LISTED:
-            self.lost.append(f"… and {len(lost) - _LISTED} more")
-
-    def _tried(self, ordered: list[tuple[Candidate, str]], total: int, head: Candidate) -> _Choice:
-        # No candidate has all blobs: the first one that the series applies to; else the best score.
-        steps = steps_of(self.series, self.prerequisites)
+    def _tried(
+        self, ordered: Sequence[tuple[Candidate, str]], steps: list[Step], total: int, head: Candidate
+    ) -> _Choice:
+        # The first one that the series applies to; those with all blobs are in front, and as a rule the first does.
+        exact = [c for c, _ in ordered if total and c.hits == total]
         holders: list[Candidate] = []
         with tempfile.TemporaryDirectory(prefix="reviewbot-base-") as scratch:
-            for one, why in ordered[:_TRIES]:
+            for one, why, same in _states(ordered)[:_TRIES]:
                 reason = self._reason(one, steps, Path(scratch))
+                if not reason and one in exact:
+                    self._list([c for c, _ in ordered if c.hits < total], total)
+                    more = f" (and {len(exact) - 1} others)" if len(exact) > 1 else ""
+                    return self._take(one, f"all {total} pre-image blobs are in {one.name}{more}")
                 if not reason:
                     return self._take(one, f"{one.name} ({why}{_share(one, total)}): the series applies")
                 if reason == ALREADY_IN:
                     holders.append(one)
-                self.lost.append(f"{one.name} ({why}{_share(one, total)}): {reason}")
+                self.lost.append(f"{one.name}{_others(same)} ({why}{_share(one, total)}): {reason}")
         if holders:
             return self._take(holders[0], f"{holders[0].name}: the series is in it already, and applies to no other")
         # With no blob in common a date says little: the tree's own HEAD.
         best = ordered[0][0] if ordered[0][0].hits else head
         return self._take(best, f"{best.name}{_share(best, total)}; the series applies to none of those tried")
 
+    def _list(self, lost: Sequence[Candidate], total: int) -> None:
+        self.lost += [f"{c.name}: {c.hits} of {total} pre-image blobs" for c in lost[:_LISTED]]
+        if len(lost) > _LISTED:
+            self.lost.append(f"… and {len(lost) - _LISTED} more")
+
     def _reason(self, one: Candidate, steps: list[Step], scratch: Path) -> str:
         if refused := refusal(self.repo, one.commit, self.series, steps):
             return refused.text
         return applies(self.repo, one.commit, steps, scratch=scratch)
+
+
+def _states(ordered: Sequence[tuple[Candidate, str]]) -> list[tuple[Candidate, str, int]]:
+    # Where the touched files are the same, the series applies alike: the first, why it stands here, how many more.
+    groups: dict[tuple[str, ...], tuple[Candidate, str, int]] = {}
+    for one, why in ordered:
+        first, reason, more = groups.get(one.files, (one, why, -1))
+        groups[one.files] = (first, reason, more + 1)
+    return list(groups.values())
+
+
+def _others(same: int) -> str:
+    return f" and {same} with the same files" if same else ""
 
 
 def _share(one: Candidate, total: int) -> str:

@@ -10,6 +10,7 @@ from reviewbot.errors import UsageError
 from reviewbot.model import ApplyResult, ApplyState, BaseInfo, Blame, Patch, Series
 from reviewbot.parse.diff import parse_diff
 from reviewbot.parse.hostile import offences
+from reviewbot.parse.place import in_place
 from reviewbot.resources import example_dir
 from reviewbot.stages.apply import apply
 from reviewbot.stages.base import choose_base
@@ -103,6 +104,62 @@ def test_the_failing_hunk_is_shown_with_the_nearest_place(tmp_path: Path) -> Non
     assert (failure.file, failure.line, failure.nearest_line) == (FILE, 47, 67)
     assert "-int line_050;\n+int line_050; /* changed since */" in failure.difference
     assert "patch 2/2" in got.summary
+
+
+@pytest.mark.parametrize(
+    ("heading", "lines", "inside"),
+    [
+        ("properties:", ["properties:", "  enum:", "    - a", "    - new"], True),
+        ("properties:", ["properties:", "required:", "    - a", "    - new"], False),
+        ("&uart0 {", ["/ {", "\tleds {", "\t};", "};", "&uart0 {", "    - a", "    - new"], True),
+        ("soc: soc@0 {", ["/ {", "\tsoc: soc@0 {", "    - a", "    - new"], True),
+        ("soc: soc@0 {", ["/ {", "\tsoc: soc@0 {", "\t};", "\tcpus {", "    - a", "    - new"], False),
+        ("int f(void)", ["int f(void)", "{", "out:", "    - a", "    - new"], True),
+        ("int f(void)", ["int f(void)", "{", "}", "int g(void)", "    - a", "    - new"], False),
+    ],
+)
+def test_a_moved_change_is_in_place_under_the_heading_of_its_hunk(
+    heading: str, lines: list[str], *, inside: bool
+) -> None:
+    head = f"diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -70,1 +70,2 @@ {heading}\n     - a\n+    - new\n"
+    (hunk,) = parse_diff(head).files[0].hunks
+    assert in_place(hunk, lines) is inside
+
+
+def test_a_heading_that_the_patch_itself_changes_is_not_looked_for() -> None:
+    text = (
+        "diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1,2 +1,2 @@\n-void first(void)\n+static void first(void)\n {\n"
+        "@@ -9,2 +9,2 @@ void first(void)\n-void second(void)\n+static void second(void)\n {\n"
+    )
+    (file,) = parse_diff(text).files
+    lines = ["int before;", "static void first(void)", "{", "}", "static void second(void)", "{"]
+    assert all(in_place(hunk, lines, file.lines("-")) for hunk in file.hunks)
+    assert not in_place(file.hunks[1], lines)
+
+
+@pytest.mark.parametrize(("added", "inside"), [(3, True), (2, False)])
+def test_many_lines_that_stand_once_are_in_place_under_any_heading(added: int, *, inside: bool) -> None:
+    new = [f"#define added_{n}(x) something(x)" for n in range(added)]
+    text = "".join(f"+{line}\n" for line in new)
+    head = f"diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -70 +70,{added + 1} @@ int f(void)\n }}\n{text}"
+    (hunk,) = parse_diff(head).files[0].hunks
+    lines = ["int f(void)", "{", "}", "int since(void)", "{", "}", *new]
+    assert in_place(hunk, lines) is inside
+    assert not in_place(hunk, [*lines, "}", *new])
+
+
+def test_a_hunk_that_leaves_nothing_is_in_place_anywhere() -> None:
+    gone = "diff --git a/x b/x\ndeleted file mode 100644\n--- a/x\n+++ /dev/null\n@@ -1 +0,0 @@\n-int a;\n"
+    (hunk,) = parse_diff(gone).files[0].hunks
+    assert in_place(hunk, ["int b;", ""])
+
+
+def test_a_deleted_file_among_what_is_in_already(tmp_path: Path) -> None:
+    # The changed line stands one further in the tree, and the file that the patch deletes is gone.
+    gone = "diff --git a/x b/x\ndeleted file mode 100644\n--- a/x\n+++ /dev/null\n@@ -1 +0,0 @@\n-int a;\n"
+    base = "int first;\n" + BASE.replace("int line_050;", "int changed;")
+    got = run(tmp_path, series(patch(gone + diff("int line_050;", "int changed;"))), base=base)
+    assert got.state is ApplyState.ALREADY_MERGED
 
 
 def test_fuzz_is_asked_for_and_marked(tmp_path: Path) -> None:

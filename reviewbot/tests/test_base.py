@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -112,12 +113,43 @@ def test_an_unknown_base_commit_is_said(repo: Repo) -> None:
 
 def test_the_blobs_find_the_version(repo: Repo) -> None:
     for rev in ("v1", "v2", "v3"):
-        got = choose(repo, series(repo, blob=repo.blob(rev)))
+        got = choose(repo, series(repo, blob=repo.blob(rev), line=45))
         assert got.commit == repo.id(rev)
         assert "all 1 pre-image blobs" in got.chosen_by
     assert any(
         line == "HEAD: 0 of 1 pre-image blobs" for line in choose(repo, series(repo, blob=repo.blob("v1"))).candidates
     )
+
+
+def test_where_all_blobs_are_but_it_does_not_apply_is_not_the_base(repo: Repo) -> None:
+    # Line 31 has changed in v3, whatever the index line says.
+    got = choose(repo, series(repo, blob=repo.blob("v3"), line=31))
+    assert got.commit != repo.id("v3")
+    assert "the series applies" in got.chosen_by
+    assert any("1 of 1 pre-image blobs" in line and "patch failed" in line for line in got.candidates)
+
+
+def test_many_versions_with_the_same_files_are_tried_once(repo: Repo) -> None:
+    # Forty versions nearer to the mail's date have what v3 has: the series is for v1 and v2.
+    stream = b"".join(
+        repo._commit("main", 20 + n, {f"other/{n}": b"x\n"}, f"v3.{n}").replace(
+            b"data 1\nx\n", b"data 1\nx\nfrom refs/heads/main^0\n" if n == 1 else b"data 1\nx\n", 1
+        )
+        for n in range(1, 41)
+    )
+    git_bytes(repo.path, "fast-import", "--quiet", "--done", stdin=[b"feature done\n" + stream + b"done\n"])
+    must(repo.path, "update-ref", "-d", "refs/remotes/special/for-next")
+    one = series(repo, line=31)
+    got = choose(repo, replace(one, date="01 Jan 2024 00:00:00 +0000"))
+    assert got.commit == repo.id("v2")
+    assert any("and 40 with the same files" in line for line in got.candidates)
+
+
+@pytest.mark.parametrize("path", ["../a.c", "./a.c", "lib/../../a.c", ":a.c"])
+def test_a_path_that_leaves_the_tree_does_not_stop_the_choice(repo: Repo, path: str) -> None:
+    one = series(repo, blob=repo.blob("v1"))
+    patch = replace(one.patches[0], diff=one.patches[0].diff.replace(FILE, path), files=(path,))
+    assert choose(repo, replace(one, patches=(patch,))).commit == repo.id("HEAD")
 
 
 def test_without_blobs_the_series_is_tried(repo: Repo) -> None:
@@ -169,6 +201,18 @@ def test_a_version_that_has_the_series_already_is_better_than_one_that_it_does_n
     diff = diff.replace(" int line_030;", " int line_030_new;").replace(" int line_032;", " int line_032_new;")
     got = choose(repo, Series(title="t", patches=(Patch(subject="s", message="", diff=diff, files=(FILE,)),), total=1))
     assert (got.commit, "is in it already" in got.chosen_by) == (repo.id("v3"), True)
+
+
+def test_a_series_that_changes_one_line_twice_is_known_where_it_is_in(repo: Repo) -> None:
+    # Neither patch alone can be taken back from v2, the first one's line is not there.
+    first, second = (
+        series(repo, line=5).patches[0].diff.replace("-int line_005;", f"-{old}").replace("+int changed;", f"+{new}")
+        for old, new in (("int line_005_old;", "int line_005_mid;"), ("int line_005_mid;", "int line_005_new;"))
+    )
+    patches = tuple(Patch(subject="s", message="", diff=diff, files=(FILE,)) for diff in (first, second))
+    got = choose(repo, Series(title="t", patches=patches, total=2, date="25 Nov 2023 00:00:00 +0000"))
+    assert "is in it already" in got.chosen_by
+    assert got.commit != repo.id("v1")
 
 
 def test_prerequisites_choose_the_branch_that_holds_them(repo: Repo) -> None:

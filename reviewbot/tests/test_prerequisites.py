@@ -20,6 +20,7 @@ from reviewbot.stages.prerequisites import resolve
 from reviewbot.tests.mailtree import make_repo
 from reviewbot.tests.test_sources import make_inbox
 from reviewbot.tools.git import git_bytes
+from reviewbot.tools.history import recent
 
 if TYPE_CHECKING:
     from reviewbot.stages.prerequisites import Prerequisites
@@ -235,3 +236,14 @@ def test_two_that_need_each_other_end(base: tuple[Path, BaseInfo], tmp_path: Pat
     own = one_patch("prerequisite-message-id: <c@x>\n")
     found, state, _ = run(base, read(own), tmp_path, pool=[read(one)])
     assert ([s.title for s in found.series], state) == (["lib: c"], ApplyState.APPLIED)
+
+
+def test_the_import_of_a_release_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    repo = tmp_path / "tree.git"
+    many = {f"lib/{n}.c": b"x\n" for n in range(4)}
+    head = make_repo(repo, {FILE: b"x\n"}, [{"lib/b.c": b"x\n"}, many, {"lib/c.c": b"x\n"}])
+    assert len(recent(repo, head).by_patch_id) == 3
+    monkeypatch.setattr("reviewbot.tools.history.MAX_FILES", 3)
+    assert sorted(recent(repo, head).by_patch_id.values()) == sorted(
+        git_bytes(repo, "rev-parse", "HEAD", "HEAD~2").decode().split()
+    )

@@ -88,8 +88,8 @@ class Applier:
         self.fuzzy: list[Step] = []
         self.made: list[tuple[Step, dict[str, TreeEntry | None]]] = []
 
-    def take(self, step: Step, *, allow_fuzz: bool = False) -> Tried:
-        """Apply one step, or find out that it is in the tree already."""
+    def take(self, step: Step, *, allow_fuzz: bool = False, try_fuzz: bool = True) -> Tried:
+        """Apply one step, or find out that it is in the tree already; else what fuzz would do, with try_fuzz."""
         before = self.index.entries
         data = self._bytes(step)
         options = _options(step)
@@ -103,7 +103,8 @@ class Applier:
         if attempt.ok and not attempt.moved:
             return self._took(step, before, attempt)
         after = self.index.entries
-        self.index.restore(before)
+        if attempt.ok:
+            self.index.restore(before)
         back = self.index.apply(data, options=[*options, "-R"], check=True)
         if back.ok and (not back.moved or (not attempt.ok and self._in_place(step))):
             self.already.append(step)
@@ -112,7 +113,8 @@ class Applier:
         if attempt.ok:
             self.index.restore(after)
             return self._took(step, before, attempt)
-        fuzz = next((c for c in ("-C2", "-C1") if self.index.apply(data, options=[*options, c], check=True).ok), "")
+        reduced = ("-C2", "-C1") if try_fuzz else ()
+        fuzz = next((c for c in reduced if self.index.apply(data, options=[*options, c], check=True).ok), "")
         if fuzz and allow_fuzz and self.index.apply(data, options=[*options, fuzz]).ok:
             self.fuzzy.append(step)
             self.notes.append(f"{step.label} was applied with fuzz ({fuzz})")
@@ -137,10 +139,18 @@ class Applier:
                     entries.pop(path, None)
                     if entry is not None:
                         entries[path] = entry
-        self.index.restore(entries)
+        if entries != self.index.entries:
+            self.index.restore(entries)
 
-    def takes_back(self, step: Step) -> bool:
-        """Apply the step in reverse; False when that is not possible."""
+    def holds(self, steps: Sequence[Step]) -> bool:
+        """Tell whether base, with its prerequisites, has all of the series: taken back from its end, as a whole.
+
+        A patch alone cannot be taken back where a later one changes the same lines. What was applied is gone after.
+        """
+        self.to_start()
+        return all(self._takes_back(step) for step in reversed(steps) if step.role is Blame.SERIES)
+
+    def _takes_back(self, step: Step) -> bool:
         data = adapt(step.diff, self.index.contents([f.path for f in step.diff.files]))[0]
         options = [*_options(step), "-R"]
         tried = self.index.apply(data, options=options, check=True)
@@ -173,7 +183,9 @@ class Applier:
     def _in_place(self, step: Step) -> bool:
         # What the step leaves behind stands in the files; does it stand where the step would have put it?
         texts = self.texts(f.path for f in step.diff.files)
-        return all(in_place(hunk, texts.get(f.path, "").split("\n")) for f in step.diff.files for hunk in f.hunks)
+        return all(
+            in_place(hunk, texts.get(f.path, "").split("\n"), f.lines("-")) for f in step.diff.files for hunk in f.hunks
+        )
 
     def _is_preimage(self, file: FileDiff) -> bool:
         entry = self.index.entries.get(file.old)
@@ -195,12 +207,16 @@ class Applier:
 
 
 def applies(repo: Path, commit: str, steps: Sequence[Step], *, scratch: Path, log: Path | None = None) -> str:
-    """Tell why the steps do not apply to a commit, in one line; an empty string when they do. Nothing is kept."""
+    """Tell why the steps do not apply to a commit, in one line; an empty string when they do. Nothing is kept.
+
+    It is ALREADY_IN when the commit has the series, patch by patch or as a whole.
+    """
     work = Applier(repo, commit, steps, scratch=scratch, log=log)
     for step in steps:
-        tried = work.take(step)
+        tried = work.take(step, try_fuzz=False)
         if not (tried.applied or tried.already):
-            return f"{step.label}: {tried.attempt.first_error}"
+            held = step.role is Blame.SERIES and work.holds(steps)
+            return ALREADY_IN if held else f"{step.label}: {tried.attempt.first_error}"
     return "" if work.made else ALREADY_IN
 
 

@@ -36,9 +36,9 @@ class GitObject:
 def read_objects(repo: Path, names: Sequence[str]) -> list[GitObject | None]:
     """Return the object of each name, None for one that the repository does not have.
 
-    A name with a line break has no object. Raises InfraError when git itself fails.
+    A name with a line break has no object, nor has a path that is relative. Raises InfraError when git itself fails.
     """
-    asked = [(i, name) for i, name in enumerate(names) if "\n" not in name]
+    asked = _asked(names)
     found: list[GitObject | None] = [None] * len(names)
     if not asked:
         return found
@@ -67,7 +67,7 @@ def read_objects(repo: Path, names: Sequence[str]) -> list[GitObject | None]:
 
 def object_facts(repo: Path, names: Sequence[str]) -> list[tuple[str, int] | None]:
     """Return id and size in bytes of each object, None for one that the repository does not have."""
-    asked = [(i, name) for i, name in enumerate(names) if "\n" not in name]
+    asked = _asked(names)
     found: list[tuple[str, int] | None] = [None] * len(names)
     if not asked:
         return found
@@ -78,6 +78,12 @@ def object_facts(repo: Path, names: Sequence[str]) -> list[tuple[str, int] | Non
         if size.isdigit() and len(oid) in (40, 64):
             found[index] = (oid.decode(), int(size))
     return found
+
+
+def _asked(names: Sequence[str]) -> list[tuple[int, str]]:
+    # `COMMIT:../path` makes git give up with all that it was asked, outside of a work tree.
+    paths = ((i, name, name.partition(":")[2]) for i, name in enumerate(names) if "\n" not in name)
+    return [(i, name) for i, name, path in paths if not path.startswith(("./", "../"))]
 
 
 def tree_entries(repo: Path, commit: str, paths: Iterable[str]) -> dict[str, TreeEntry]:

@@ -5,14 +5,14 @@ In: a repository, and the blob ids that the ``index`` lines of a series name. Ou
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from reviewbot.tools.git import git, git_bytes
 from reviewbot.tools.objects import object_facts
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
     from reviewbot.parse.diff import FileDiff
@@ -27,7 +27,8 @@ class Candidate:
     """A commit that may be the base: its name for a reader, its id, and how many of the pre-image blobs it has (hits).
 
     kind is "head", "branch", "tag", or "before" (a branch as it was when the mail was sent). when is the time of the
-    ref in seconds since the epoch.
+    ref in seconds since the epoch. files are the object ids that it has at the paths of the series: where they are
+    equal, the series applies alike.
     """
 
     name: str
@@ -35,6 +36,7 @@ class Candidate:
     when: int
     kind: str
     hits: int = 0
+    files: tuple[str, ...] = ()
 
 
 def candidates(repo: Path, head: str, sent: int) -> list[Candidate]:
@@ -89,14 +91,18 @@ def preimage(patches: Sequence[Sequence[FileDiff]]) -> dict[str, str]:
     return found
 
 
-def scored(repo: Path, found: Sequence[Candidate], blobs: Mapping[str, str]) -> list[Candidate]:
-    """Return the candidates with the number of pre-image blobs that each has, read in one go."""
+def scored(
+    repo: Path, found: Sequence[Candidate], blobs: Mapping[str, str], paths: Iterable[str] = ()
+) -> list[Candidate]:
+    """Return the candidates with hits and files, read in one go.
+
+    blobs map a path to the (abbreviated) id of its pre-image; paths are all that the series touches.
+    """
     unique = list(dict.fromkeys(c.commit for c in found))
-    names = [f"{commit}:{path}" for commit in unique for path in blobs]
-    facts = object_facts(repo, names) if names else []
-    hits: dict[str, int] = dict.fromkeys(unique, 0)
+    asked = list(dict.fromkeys([*blobs, *paths]))
+    facts = object_facts(repo, [f"{commit}:{path}" for commit in unique for path in asked])
+    oids = [fact[0] if fact is not None else "" for fact in facts]
+    files = {c: tuple(oids[n * len(asked) : (n + 1) * len(asked)]) for n, c in enumerate(unique)}
     wanted = list(blobs.values())
-    for number, fact in enumerate(facts):
-        if fact is not None and fact[0].startswith(wanted[number % len(wanted)]):
-            hits[unique[number // len(wanted)]] += 1
-    return [Candidate(c.name, c.commit, c.when, c.kind, hits[c.commit]) for c in found]
+    hits = {c: sum(o.startswith(w) for o, w in zip(own, wanted, strict=False)) for c, own in files.items()}
+    return [replace(c, hits=hits[c.commit], files=files[c.commit]) for c in found]
