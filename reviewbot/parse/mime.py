@@ -9,6 +9,7 @@ from __future__ import annotations
 import binascii
 import re
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from reviewbot.parse.charset import decode, decode_words, unbase64
 
@@ -32,11 +33,8 @@ _READ = frozenset(
         "content-transfer-encoding",
     )
 )
-_FIELD = re.compile(
-    rb"^(" + b"|".join(name.encode() for name in sorted(_READ)) + rb")[ \t]*:[ \t]*([^\n]*(?:\n[ \t][^\n]*)*)",
-    re.IGNORECASE | re.MULTILINE,
-)
-_ODD_LINE = re.compile(rb"\n(?![ \t]*\S|\Z)|\n(?![!-9;-~]{1,80}[ \t]*:|[ \t]|\Z)")
+_NAME = re.compile(rb"[!-9;-~]{1,80}[ \t]*")
+_EMPTY_LINE = re.compile(rb"\n[ \t]+(?:\n|\Z)")
 _HEADER = re.compile(rb"([!-9;-~]{1,80})[ \t]*:[ \t]*(.*)")
 _PARAMETER = re.compile(r';\s*([\w*-]+)\s*=\s*("(?:[^"\\]|\\.)*"|[^;\s]*)')
 _MAX_DEPTH = 8
@@ -110,16 +108,37 @@ def split_headers(raw: bytes) -> tuple[dict[str, bytes], bytes]:
     return _odd_fields(raw)
 
 
+def parse_header(raw: bytes) -> tuple[dict[str, str], bytes] | None:
+    """Return the decoded header and the body of a message whose header block is in order; None for any other."""
+    end = raw.find(b"\n\n")
+    fields = _plain_fields(raw[: end + 1]) if end > 0 else None
+    if fields is None or b"\r\n" in raw[:4096]:
+        return None
+    return {name: _header_text(value) for name, value in fields.items()}, raw[end + 2 :]
+
+
 def _plain_fields(block: bytes) -> dict[str, bytes] | None:
     # The quick way, for a header block in which every line is in order; None for any other.
-    if b"\r" in block or not _HEADER.match(block) or _ODD_LINE.search(block):
+    if b"\r" in block or block[:1] in b" \t" or _EMPTY_LINE.search(block):
         return None
     fields: dict[str, bytes] = {}
-    for match in _FIELD.finditer(block):
-        key = match[1].decode("ascii").lower()
-        if key not in fields:
-            fields[key] = b" ".join(match[2][:_MAX_VALUE].replace(b"\0", b"").split())
+    for line in block.replace(b"\n ", b" ").replace(b"\n\t", b" ").removesuffix(b"\n").split(b"\n"):
+        name, colon, value = line.partition(b":")
+        key = _field_name(name) if colon else None
+        if key is None:
+            return None
+        if key and key not in fields:
+            fields[key] = b" ".join(value[:_MAX_VALUE].replace(b"\0", b"").split())
     return fields
+
+
+@lru_cache(maxsize=4096)
+def _field_name(name: bytes) -> str | None:
+    # The name of a field that is read, empty for any other field, None for what is no field name.
+    if not _NAME.fullmatch(name):
+        return None
+    key = name.strip().lower().decode("ascii")
+    return key if key in _READ else ""
 
 
 def _odd_fields(raw: bytes) -> tuple[dict[str, bytes], bytes]:
@@ -158,6 +177,8 @@ def _all_crlf(raw: bytes) -> bool:
 
 
 def _header_text(value: bytes) -> str:
+    if value.isascii() and b"=?" not in value and b"\0" not in value:
+        return " ".join(value.decode("ascii").replace("\r", "").split("\n"))
     text = decode_words(decode(value)[0])
     return " ".join(text.split("\n")).replace("\r", "").replace("\0", "")
 

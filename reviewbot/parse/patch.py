@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 from email.utils import parsedate_to_datetime
+from typing import TYPE_CHECKING
 
 from reviewbot.model import Patch
 from reviewbot.parse.address import parse_author
@@ -17,6 +18,9 @@ from reviewbot.parse.diff import ParsedDiff, parse_diff, starts_diff
 from reviewbot.parse.flowed import undo_flowed
 from reviewbot.parse.mime import Message, parse_message
 from reviewbot.parse.subject import Subject, parse_subject
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 # How the note begins that a patch has whose mail was not read to its end.
 CUT_NOTE = "the message is larger than"
@@ -156,6 +160,19 @@ def _in_body(text: str, headers: dict[str, str], notes: list[str]) -> str:
     return "\n".join(lines[index + 1 :])
 
 
+def message_id(headers: Mapping[str, str]) -> str:
+    """Return the message id of a mail without its angle brackets, or an empty string."""
+    value = headers.get("message-id", "")
+    found = _MESSAGE_ID.search(value)
+    return found[1] if found else value.strip("<> ")[:400]
+
+
+def parent_ids(headers: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the message ids of References and In-Reply-To, oldest first."""
+    both = headers.get("references", "") + " " + headers.get("in-reply-to", "")
+    return tuple(dict.fromkeys(_MESSAGE_ID.findall(both)))
+
+
 class _Builder:
     def __init__(self, headers: dict[str, str], text: str, notes: list[str]) -> None:
         self.headers = headers
@@ -174,7 +191,7 @@ class _Builder:
             patch=self._patch(log, diff),
             diff=diff,
             below=diff.outside if diff.text else rest,
-            parents=self._parents(),
+            parents=parent_ids(self.headers),
             sent=_seconds(self.headers.get("date", "")),
             reason=reason,
             lists=self._lists() if kind in ("patch", "cover") else (),
@@ -202,14 +219,13 @@ class _Builder:
     def _patch(self, log: str, diff: ParsedDiff) -> Patch:
         subject = self.subject
         title = subject.title or ("" if self.headers.get("subject") else "untitled diff")
-        found = _MESSAGE_ID.search(self.headers.get("message-id", ""))
         return Patch(
             subject=title,
             message=log,
             diff=diff.text,
             author=self._author(),
             date=self.headers.get("date", "").strip(),
-            msgid=found[1] if found else self.headers.get("message-id", "").strip("<> ")[:400],
+            msgid=message_id(self.headers),
             number=int(subject.number),
             total=subject.total,
             notes=tuple(dict.fromkeys(self.notes)),
@@ -224,10 +240,6 @@ class _Builder:
                     self.notes.append(f"the list rewrote the sender: the author comes from {name}")
                     return author
         return parse_author(sender)
-
-    def _parents(self) -> tuple[str, ...]:
-        both = self.headers.get("references", "") + " " + self.headers.get("in-reply-to", "")
-        return tuple(dict.fromkeys(_MESSAGE_ID.findall(both)))
 
     def _check_log(self, log: str, rest: str, diff: ParsedDiff, kind: str) -> None:
         if kind != "patch" or not diff.files:
