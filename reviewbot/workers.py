@@ -1,7 +1,8 @@
 """Processes of our own: one function over many jobs, on every core, the answers in the order of the jobs.
 
-In: a function, and jobs (of at most some kB each) and answers that can be pickled. A bounded number of jobs is under way at a time, so that a stream
-of any length goes through in bounded memory. This is the one door to our own processes, as run is to other programs.
+In: a function, and jobs (of at most some kB each) and answers that can be pickled. A bounded number of jobs is under
+way at a time, so that a stream of any length goes through in bounded memory. This is the one door to our own processes,
+as run is to other programs.
 """
 
 from __future__ import annotations
@@ -46,12 +47,12 @@ def in_order(work: Callable[[Job], Answer], jobs: Iterable[Job], *, processes: i
         turns = itertools.cycle(ends)
         for job in jobs:
             if len(waiting) == processes * _AHEAD:
-                yield _answer(waiting.popleft())
+                yield cast("Answer", _answer(waiting.popleft()))
             end = next(turns)
             end.send(job)
             waiting.append(end)
         while waiting:
-            yield _answer(waiting.popleft())
+            yield cast("Answer", _answer(waiting.popleft()))
 
 
 def _start(work: Callable[[Job], Answer], before: list[Connection], stack: contextlib.ExitStack) -> Connection:
@@ -79,13 +80,14 @@ def _serve(work: Callable[[Job], Answer], end: Connection, others: list[Connecti
             job = end.recv()
             try:
                 answer: tuple[bool, object] = (True, work(job))
-            except Exception as error:  # noqa: BLE001 (raised again by the parent)
+            except Exception as error:
                 answer = (False, error)
             end.send(answer)
 
 
-def _answer(end: Connection) -> Answer:
+def _answer(end: Connection) -> object:
+    # What the child sends; its exception is raised here.
     fine, answer = end.recv()
     if not fine:
         raise answer
-    return cast("Answer", answer)
+    return answer

@@ -18,7 +18,8 @@ _EXTENDED = re.compile(
     r"(old mode|new mode|deleted file mode|new file mode|copy from|copy to|rename from|rename to|similarity index|"
     r"dissimilarity index|index) (.*)"
 )
-_STARTS = frozenset({"dif", "---"})
+# How the lines begin that may not be passed over between two files.
+_TELLING = frozenset({"dif", "---", "@@ "})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,13 +134,17 @@ class _Parser:
 
     def parse(self) -> ParsedDiff:
         while self.at < len(self.lines):
-            if self.lines[self.at][:3] not in _STARTS or not starts_diff(self.lines, self.at):
+            start = self.lines[self.at][:3]
+            if start not in _TELLING:
+                self.outside.append(self.lines[self.at])
+                self.at += 1
+            elif start == "@@ " or not starts_diff(self.lines, self.at):
                 self._between()
             elif self.lines[self.at].startswith(("diff --cc ", "diff --combined ")):
                 self._combined()
             else:
                 self._file()
-        text = "".join(f"{line}\n" for line in self.kept)
+        text = "\n".join([*self.kept, ""])
         outside = "\n".join(self.outside)
         return ParsedDiff(text=text, files=tuple(self.files), problems=tuple(self.problems), outside=outside)
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import binascii
 import re
 from dataclasses import dataclass, field
-from functools import lru_cache
 
 from reviewbot.parse.charset import decode, decode_words, unbase64
 
@@ -33,8 +32,14 @@ _READ = frozenset(
         "content-transfer-encoding",
     )
 )
-_NAME = re.compile(rb"[!-9;-~]{1,80}[ \t]*")
-_EMPTY_LINE = re.compile(rb"\n[ \t]+(?:\n|\Z)")
+# Both go over every header of an archive: each begins with a fixed character, which is searched quickly.
+_FIELD = re.compile(
+    rb"\n(?=[acdfimrstx])("
+    + b"|".join(name.encode() for name in sorted(_READ))
+    + rb")[ \t]*:([^\n]*(?:\n[ \t][^\n]*)*)",
+    re.IGNORECASE,
+)
+_ODD_LINE = re.compile(rb"\n(?![!-9;-~]{1,80}[ \t]*:|[ \t]+\S|\Z)")
 _HEADER = re.compile(rb"([!-9;-~]{1,80})[ \t]*:[ \t]*(.*)")
 _PARAMETER = re.compile(r';\s*([\w*-]+)\s*=\s*("(?:[^"\\]|\\.)*"|[^;\s]*)')
 _MAX_DEPTH = 8
@@ -119,26 +124,15 @@ def parse_header(raw: bytes) -> tuple[dict[str, str], bytes] | None:
 
 def _plain_fields(block: bytes) -> dict[str, bytes] | None:
     # The quick way, for a header block in which every line is in order; None for any other.
-    if b"\r" in block or block[:1] in b" \t" or _EMPTY_LINE.search(block):
+    lines = b"\n" + block
+    if b"\r" in block or block[:1] in b" \t" or _ODD_LINE.search(lines):
         return None
     fields: dict[str, bytes] = {}
-    for line in block.replace(b"\n ", b" ").replace(b"\n\t", b" ").removesuffix(b"\n").split(b"\n"):
-        name, colon, value = line.partition(b":")
-        key = _field_name(name) if colon else None
-        if key is None:
-            return None
-        if key and key not in fields:
-            fields[key] = b" ".join(value[:_MAX_VALUE].replace(b"\0", b"").split())
+    for match in _FIELD.finditer(lines):
+        key = match[1].decode("ascii").lower()
+        if key not in fields:
+            fields[key] = b" ".join(match[2][:_MAX_VALUE].replace(b"\0", b"").split())
     return fields
-
-
-@lru_cache(maxsize=4096)
-def _field_name(name: bytes) -> str | None:
-    # The name of a field that is read, empty for any other field, None for what is no field name.
-    if not _NAME.fullmatch(name):
-        return None
-    key = name.strip().lower().decode("ascii")
-    return key if key in _READ else ""
 
 
 def _odd_fields(raw: bytes) -> tuple[dict[str, bytes], bytes]:

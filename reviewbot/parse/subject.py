@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 
 _REPLY = re.compile(
     r"^\s*(?P<word>re|r|aw|antw|antwort|wg|sv|vs|odp|rv|res|fwd?|回复|答复|转发|回覆)(\[\d+\])?\s*[:\uff1a]\s*",
@@ -70,12 +71,7 @@ def parse_subject(text: str) -> Subject:
         replies.append(match["word"].lower())
         rest = rest[match.end() :]
     groups, title = _groups(rest)
-    words = _Words()
-    at_patch = next((i for i, g in enumerate(groups) if _PATCH.search(g)), len(groups))
-    for index, group in enumerate(groups):
-        if index < at_patch < len(groups) and _LIST_TAG.fullmatch(group.strip()):
-            continue
-        words.read(group)
+    words = _words(tuple(groups))
     return Subject(
         title=title,
         number=words.number,
@@ -128,6 +124,18 @@ def _closing(text: str) -> int:
         if depth == 0:
             return index
     return text.find("]")
+
+
+@lru_cache(maxsize=4096)
+def _words(groups: tuple[str, ...]) -> _Words:
+    # A whole archive has few different brackets.
+    words = _Words()
+    at_patch = next((i for i, g in enumerate(groups) if _PATCH.search(g)), len(groups))
+    for index, group in enumerate(groups):
+        if index < at_patch < len(groups) and _LIST_TAG.fullmatch(group.strip()):
+            continue
+        words.read(group)
+    return words
 
 
 class _Words:

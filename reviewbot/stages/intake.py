@@ -103,7 +103,7 @@ def _wanted(assembly: Assembly, source: str, *, by_id: bool) -> Assembly:
     # (a reply's) chooses none.
     if not by_id or len(assembly.series) < 2:
         return assembly
-    own = [s for s in assembly.series if s.msgid in source or any(p.msgid and p.msgid in source for p in s.patches)]
+    own = [s for s in assembly.series if any(one and one in source for one in (s.msgid, *(p.msgid for p in s.patches)))]
     return replace(assembly, series=tuple(own or assembly.series))
 
 

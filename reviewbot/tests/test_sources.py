@@ -21,7 +21,8 @@ from reviewbot.stages.intake import archive, intake
 from reviewbot.tests.mailtree import make_repo
 from reviewbot.tools import inboxindex, lore, sources
 from reviewbot.tools.git import git_bytes, must
-from reviewbot.tools.inbox import raw_mails
+from reviewbot.tools.inbox import mails_of
+from reviewbot.tools.shelf import Shelf
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -138,7 +139,9 @@ def test_a_message_id_in_an_inbox_gives_its_thread(inbox: Path, tmp_path: Path, 
         assert same(read(name, inbox=inbox, index=index), plain)
     with pytest.raises(UsageError, match=r"nosuch@example\.com: not in the inbox"):
         intake("nosuch@example.com", inbox=inbox, index=index)
-    assert len(list(raw_mails(inbox))) == 8
+    assert [len(mail) for _, mail in mails_of(inbox / "git" / "0.git", bytes)] == [
+        len(raw.data) for raw in split_messages(split_lines(THREAD.read_bytes()))
+    ]
 
 
 def test_an_archive_is_a_stream_of_series(inbox: Path) -> None:
@@ -153,7 +156,8 @@ def test_the_window_of_a_stream_keeps_threads_whole() -> None:
     noise = b"From: A <a@example.com>\nSubject: chat {n}\nMessage-ID: <{n}@chat>\n\nhi\n"
     chat = [read_mail(noise.replace(b"{n}", str(n).encode())) for n in range(200)]
     mixed = [*chat[:50], *one[:4], *chat[50:60], *one[4:], *chat[60:]]
-    parts = list(assemblies(mixed, window=20))
+    with Shelf() as shelf:
+        parts = list(assemblies(mixed, shelf, window=20))
     assert len(parts) > 3
     assert [(s.title, s.revision, len(s.patches)) for part in parts for s in part.series] == [("math: comments", 3, 2)]
     assert sum(len(part.skipped) for part in parts) == 202

@@ -1,7 +1,8 @@
 """A public-inbox archive, v2: a git repository an epoch, a commit a mail, the mail in the file ``m``; read as a stream.
 
-In: the path of an epoch, or of an inbox with ``git/N.git``, and what to make of a mail. Out: what was made of each mail,
-oldest first, on every core, a bounded number of bytes in memory at a time. Source: public-inbox-v2-format(5).
+In: the path of an epoch, or of an inbox with ``git/N.git``, and what to make of a mail. Out: what was made of each
+mail, oldest first, on every core, a bounded number of bytes in memory at a time.
+Source: public-inbox-v2-format(5).
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
-_BATCH_MAILS = 250
+_BATCH_MAILS = 500
 _BATCH_BYTES = 8 * 1024 * 1024
 MAX_MAIL_BYTES = 32 * 1024 * 1024
 

@@ -1,7 +1,7 @@
 """A place for many texts that need not stay in memory: they lie in a file, under a key each.
 
-In: texts. Out: keys, and the texts again. Equal texts have equal keys, and the empty text is its own key. The file has no
-name and is gone with the Shelf.
+In: texts. Out: keys, and the texts again. Equal texts have equal keys, and the empty text is its own key. The file has
+no name and is gone with the Shelf.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ _KEY_BYTES = 20
 
 
 class Shelf:
-    """See the module; a context manager that closes the file."""
+    """See the module; a context manager that closes the file. size_bytes is the size of the file."""
 
     def __init__(self) -> None:
-        self._file: BinaryIO = tempfile.TemporaryFile()
+        self._file: BinaryIO = tempfile.TemporaryFile()  # noqa: SIM115 (closed by __exit__)
         self._where: dict[str, tuple[int, int]] = {}
-        self._size = 0
+        self.size_bytes = 0
 
     def __enter__(self) -> Shelf:
         return self
@@ -48,14 +48,14 @@ class Shelf:
             for key in keys:
                 fresh._put(key, self._read(key))
             self._file, fresh._file = fresh._file, self._file
-            self._where, self._size = fresh._where, fresh._size
+            self._where, self.size_bytes = fresh._where, fresh.size_bytes
 
     def _put(self, key: str, data: bytes) -> None:
         if key and key not in self._where:
-            self._file.seek(self._size)
+            self._file.seek(self.size_bytes)
             self._file.write(data)
-            self._where[key] = (self._size, len(data))
-            self._size += len(data)
+            self._where[key] = (self.size_bytes, len(data))
+            self.size_bytes += len(data)
 
     def _read(self, key: str) -> bytes:
         if not key:
