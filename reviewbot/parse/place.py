@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from reviewbot.parse.diff import Hunk
+    from reviewbot.parse.hunk import Hunk
 
 # What git shows behind the @@ of a hunk header: a line that begins a function, a record, a Kconfig entry. No label.
 _HEAD = re.compile(r"[A-Za-z_$](?!\w*:\s*(?:$|/[/*]))")

@@ -1,7 +1,7 @@
 """One set of numbers sent twice by one person in one thread: two sets, which must not mix.
 
-In: numbered mails and the posting that the subject alone puts each into. Out: for each mail the set inside its posting. A
-single patch that was sent again is no set: it replaces the first.
+In: numbered mails and the posting that the subject alone puts each into. Out: for each mail the set inside its posting.
+A single patch that was sent again is no set: it replaces the first.
 """
 
 from __future__ import annotations

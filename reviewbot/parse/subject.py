@@ -16,7 +16,7 @@ _REPLY = re.compile(
 )
 _FORWARD = frozenset({"fw", "fwd", "wg", "转发"})
 _NUMBER = re.compile(r"(?P<n>\d{1,5}(\.\d{1,2})?)/(?P<m>\d{1,5})")
-_VERSION = re.compile(r"v(?P<v>\d{1,4})(\.\d+)?", re.IGNORECASE)
+_VERSION = re.compile(r"v(?P<v>\d{1,6})(\.\d+)?", re.IGNORECASE)
 _PATCH = re.compile(r"patch(es|set)?(?=v\d|[^a-z]|$)", re.IGNORECASE)
 _RESENT = frozenset({"RESEND", "REPOST", "RESENT", "REBASE", "REBASED"})
 _STATUS = frozenset({"RFC", "RFT", "RFH", *_RESENT})
@@ -171,7 +171,7 @@ class _Words:
         word = word.strip("-_#:;/")
         if version := _VERSION.fullmatch(word):
             self.revision = max(self.revision, int(version["v"]))
-        elif glued := re.fullmatch(r"(RFC|RESEND)v(\d{1,4})", word, re.IGNORECASE):
+        elif glued := re.fullmatch(r"(RFC|RESEND)v(\d{1,6})", word, re.IGNORECASE):
             self.prefixes.append(glued[1].upper())
             self.revision = max(self.revision, int(glued[2]))
         elif word:

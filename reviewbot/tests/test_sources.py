@@ -17,6 +17,7 @@ from reviewbot.model import Series, Status
 from reviewbot.parse.mail import MAX_MESSAGE_BYTES, split_lines, split_messages
 from reviewbot.parse.patch import read_mail
 from reviewbot.parse.stream import assemblies
+from reviewbot.parse.strip import with_one_prefix
 from reviewbot.stages.intake import archive, intake
 from reviewbot.tests.mailtree import make_repo
 from reviewbot.tools import inboxindex, lore, sources
@@ -266,3 +267,43 @@ def test_mail_that_is_no_series_is_skipped_with_its_reason() -> None:
     got = intake("-", stdin=text)
     assert (got.value, got.result.status) == (None, Status.SKIP)
     assert "pull request" in got.result.summary
+
+
+@pytest.mark.parametrize("level", [0, 2])
+def test_a_quilt_series_says_how_many_components_go_off_its_names(tmp_path: Path, level: int) -> None:
+    text = (DATA / "c21-quilt-style.mbox").read_text("utf-8")
+    plain = read(DATA / "c21-quilt-style.mbox")
+    names = {0: ("lib/math/gcd.c", "lib/math/gcd.c"), 2: ("x/linux.orig/lib/math/gcd.c", "x/linux/lib/math/gcd.c")}[
+        level
+    ]
+    lines = [
+        f"--- {names[0]}"
+        if line.startswith("--- linux")
+        else f"+++ {names[1]}"
+        if line.startswith("+++ linux")
+        else line
+        for line in text.split("\n")
+    ]
+    assert lines != text.split("\n")
+    (tmp_path / "one.patch").write_text("\n".join(lines))
+    (tmp_path / "series").write_text(f"one.patch -p{level}\n")
+    got = read(tmp_path)
+    assert got.patches[0].files == plain.patches[0].files == ("lib/math/gcd.c",)
+    assert f"the quilt series says -p{level}: read as -p1" in got.notes
+    assert got.patches[0].diff.startswith("--- a/lib/math/gcd.c\n+++ b/lib/math/gcd.c\n@@ ")
+    assert got.patches[0].diff.split("\n")[2:] == plain.patches[0].diff.split("\n")[2:]
+
+
+def test_a_git_diff_for_p2_loses_one_component_in_every_header() -> None:
+    hunk = "@@ -1 +1 @@\n--- x/y/z\n+++ x/y/z\n"
+    moved = "diff --git a/k/lib/a.c b/k/lib/b.c\nrename from k/lib/a.c\nrename to k/lib/b.c\n"
+    diff = f"{moved}--- a/k/lib/a.c\n+++ b/k/lib/b.c\n{hunk}"
+    new = "diff --git a/k/n b/k/n\nnew file mode 100644\n--- /dev/null\n+++ b/k/n\n@@ -0,0 +1 @@\n+x\n"
+    assert with_one_prefix(diff + new, 2) == (diff + new).replace("k/", "")
+    assert with_one_prefix(diff, 1) == diff
+
+
+@pytest.mark.parametrize("source", ["", " "])
+def test_an_empty_word_is_no_source(source: str) -> None:
+    with pytest.raises(UsageError, match="an empty word is no source"):
+        intake(source)
