@@ -244,7 +244,7 @@ def test_a_tag_as_base_commit_is_looked_up(repo: Repo, tmp_path: Path) -> None:
 def test_a_better_base_in_another_tree_is_named_first(repo: Repo, tmp_path: Path) -> None:
     one = series(repo, blob=repo.blob("v3"), line=31)
     poor = tmp_path / "poor.git"
-    must(None, "clone", "-q", "--bare", "--no-tags", "--single-branch", "--branch=v1", str(repo.path), str(poor))
+    must(None, "clone", "-q", "--bare", "--no-tags", "--single-branch", "--branch=v1", f"file://{repo.path}", str(poor))
     others = {"rich": repo.path}
     got = choose_base(poor, "poor", one, others=others).value
     assert got is not None
