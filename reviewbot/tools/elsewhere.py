@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from reviewbot.model import BETTER_BASE
 from reviewbot.tools.git import git
 from reviewbot.tools.refs import candidates, scored
 
@@ -26,12 +27,12 @@ def better_trees(
     lines = []
     for name, repo in sorted(others.items()):
         if base_commit and _commit(repo, base_commit):
-            lines.append(f"a better base is in tree {name}: it has the base-commit; use --tree {name}")
+            lines.append(f"{BETTER_BASE}{name}: it has the base-commit; use --tree {name}")
         elif hits < len(blobs) and (head := _commit(repo, "HEAD")):
             best = max(scored(repo, candidates(repo, head, sent), blobs), key=lambda one: one.hits)
             if best.hits > hits:
                 share = f"{best.hits} of {len(blobs)} pre-image blobs are in {best.name}, {hits} here"
-                lines.append(f"a better base is in tree {name}: {share}; use --tree {name}")
+                lines.append(f"{BETTER_BASE}{name}: {share}; use --tree {name}")
     return lines
 
 
