@@ -10,6 +10,8 @@ from enum import StrEnum
 from typing import Generic, TypeVar
 
 SCHEMA = "reviewbot-results-1"
+# How a line of BaseInfo.candidates begins that a reader must not miss: another tree fits the series better.
+BETTER_BASE = "a better base is in tree "
 
 T_co = TypeVar("T_co", covariant=True)
 

@@ -40,7 +40,7 @@ from reviewbot.stages.selftest import Bench, selftest
 from reviewbot.tools.guest import prepare_root
 from reviewbot.tools.make import compiler
 from reviewbot.tools.specs import read_specs
-from reviewbot.tools.tree import Tree, get_tree, source_lock
+from reviewbot.tools.tree import Tree, get_tree, other_repos, source_lock
 from reviewbot.tools.vng import QEMU, Machine, has_kvm
 
 if TYPE_CHECKING:
@@ -93,7 +93,13 @@ def review(request: Request, cache: Cache, progress: Progress) -> tuple[Report, 
     chosen = run.timed(
         "base",
         lambda: choose_base(
-            tree.repo, tree.name, series, rev=request.base, describe=tree.describe, prerequisites=prerequisites
+            tree.repo,
+            tree.name,
+            series,
+            rev=request.base,
+            describe=tree.describe,
+            prerequisites=prerequisites,
+            others=other_repos(cache, tree.name),
         ),
         announced=False,
     )

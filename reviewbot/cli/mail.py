@@ -19,8 +19,8 @@ commands = typer.Typer()
 @commands.command()
 def intake(
     source: Annotated[
-        str, typer.Argument(metavar="[SOURCE]", help="Mail in any form, a message id or URL, BASE..HEAD, or -.")
-    ] = "",
+        str | None, typer.Argument(metavar="[SOURCE]", help="Mail in any form, a message id or URL, BASE..HEAD, or -.")
+    ] = None,
     tree: Annotated[str, typer.Option("--tree", metavar="NAME", help="The tree that BASE..HEAD is read from.")] = "",
     inbox: Inbox = None,
     newest: Annotated[int, typer.Option("--newest", min=0, help="Of a whole archive, only the last mails.")] = 0,
@@ -31,7 +31,7 @@ def intake(
     from reviewbot.stages.intake import intake as read  # noqa: PLC0415
     from reviewbot.tools.tree import get_tree  # noqa: PLC0415
 
-    if not source:
+    if source is None:
         _archive(inbox, newest, as_json=as_json)
         return
     repo = get_tree(open_cache(), tree).repo if tree else None

@@ -15,7 +15,7 @@ from reviewbot.parse.patch import Mail, mail_of, read_mail
 def read_mails(raw: bytes, *, oversized: bool = False) -> tuple[Mail, ...]:
     """Return the mails that one message holds; never raises. oversized tells that the message was cut."""
     outer = read_mail(raw, oversized=oversized)
-    if outer.kind != "patch" or oversized or len(outer.diff.files) < 2 or b"ontent-" not in raw:
+    if outer.kind != "patch" or oversized or len(outer.diff.files) < 2 or b"multipart/" not in raw.lower():
         return (outer,)
     attached = parse_message(raw).attachments
     inner = [parse_message(text.encode("utf-8", "surrogatepass")) for text in attached]
@@ -32,7 +32,7 @@ def read_mails(raw: bytes, *, oversized: bool = False) -> tuple[Mail, ...]:
             lists=outer.lists,
             sender=outer.sender,
             sent=one.sent or outer.sent,
-            patch=replace(one.patch, notes=(*one.patch.notes, note)),
+            patch=replace(one.patch, msgid=one.patch.msgid or outer.patch.msgid, notes=(*one.patch.notes, note)),
         )
         for one in mails
     )

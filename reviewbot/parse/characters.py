@@ -13,16 +13,15 @@ if TYPE_CHECKING:
 
 _BIDI = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 _HIDDEN = re.compile("[\u200b-\u200d\u2060\ufeff\u00ad]")
-_CONTROL = re.compile(r"[\x00-\x08\x0b\x0e-\x1f\x7f]")
+_CONTROLS = bytes([*range(9), 11, *range(14, 32), 127])
 
 
 def odd_characters(texts: Mapping[str, str]) -> list[str]:
     """Return what a reader of the texts (by name) should know of their characters."""
     notes = []
     for name, text in texts.items():
-        if text.isascii() and text.isprintable():
-            continue
-        if _CONTROL.search(text):
+        data = text.encode("utf-8", "surrogatepass")
+        if len(data.translate(None, _CONTROLS)) < len(data):
             notes.append(f"control characters in the {name}")
         if not text.isascii() and _BIDI.search(text):
             notes.append(f"characters that change the writing direction in the {name}")

@@ -13,7 +13,8 @@ from reviewbot.parse.locate import locate
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from reviewbot.parse.diff import FileDiff, Hunk
+    from reviewbot.parse.diff import FileDiff
+    from reviewbot.parse.hunk import Hunk
 
 MAX_FAILURES = 50
 _EXPECTED_CHARS = 4000
@@ -33,10 +34,10 @@ def _file(patch: str, file: FileDiff, contents: Mapping[str, str], most: int) ->
     name = file.old or file.new
     if file.status == "created":
         if file.new in contents:
-            return [_whole(patch, file, "the patch creates this file, but it exists")]
+            return [whole_file(patch, file, "the patch creates this file, but it exists")]
         return []
     if name not in contents:
-        return [_whole(patch, file, "the file does not exist")]
+        return [whole_file(patch, file, "the file does not exist")]
     lines = contents[name].split("\n")
     failures: list[HunkFailure] = []
     for number, hunk in enumerate(file.hunks, 1):
@@ -62,7 +63,8 @@ def _file(patch: str, file: FileDiff, contents: Mapping[str, str], most: int) ->
     return failures
 
 
-def _whole(patch: str, file: FileDiff, reason: str) -> HunkFailure:
+def whole_file(patch: str, file: FileDiff, reason: str) -> HunkFailure:
+    """Return the failure of a file as a whole, with its first hunk, for reason."""
     first = file.hunks[0] if file.hunks else None
     return HunkFailure(
         patch=patch,
@@ -73,6 +75,12 @@ def _whole(patch: str, file: FileDiff, reason: str) -> HunkFailure:
         expected=_expected(first) if first else "",
         reason=reason,
     )
+
+
+def refused_file(patch: str, files: Sequence[FileDiff], error: str) -> tuple[HunkFailure, ...]:
+    """Return what is left to say when every hunk has a place and git refuses: the file that its error line names."""
+    named = [file for file in files if any(name and name in error for name in (file.old, file.new))]
+    return tuple(whole_file(patch, file, f"git: {error}") for file in (named or files)[:1])
 
 
 def _expected(hunk: Hunk) -> str:

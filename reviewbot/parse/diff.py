@@ -10,37 +10,16 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
+from reviewbot.parse.hunk import HUNK, Hunk, read_hunk
 from reviewbot.parse.names import clean_name, git_names, strip_first, unquote
 from reviewbot.parse.surplus import is_lost_header, lost_line
 
-_HUNK = re.compile(r"@@ -(\d{1,9})(?:,(\d{1,9}))? \+(\d{1,9})(?:,(\d{1,9}))? @@(.*)")
 _EXTENDED = re.compile(
     r"(old mode|new mode|deleted file mode|new file mode|copy from|copy to|rename from|rename to|similarity index|"
     r"dissimilarity index|index) (.*)"
 )
-_STARTS = frozenset({"dif", "---"})
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Hunk:
-    """One hunk; lines keep their sign. line is that of the header in the diff text, 1-based."""
-
-    header: str
-    old_start: int
-    old_count: int
-    new_start: int
-    new_count: int
-    lines: tuple[str, ...]
-    line: int
-
-    @property
-    def bare(self) -> bool:
-        """True when no line of context tells where in a file the hunk belongs."""
-        return self.old_start > 1 and not any(entry[:1] in (" ", "") for entry in self.lines)
-
-    def side(self, sign: str) -> tuple[str, ...]:
-        """Return the text before (sign "-") or after ("+") the hunk, without signs; an empty line is context."""
-        return tuple(entry[1:] for entry in self.lines if entry == "" or entry[0] in (" ", sign))
+# How the lines begin that may not be passed over between two files.
+_TELLING = frozenset({"dif", "---", "@@ "})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,13 +112,17 @@ class _Parser:
 
     def parse(self) -> ParsedDiff:
         while self.at < len(self.lines):
-            if self.lines[self.at][:3] not in _STARTS or not starts_diff(self.lines, self.at):
+            start = self.lines[self.at][:3]
+            if start not in _TELLING:
+                self.outside.append(self.lines[self.at])
+                self.at += 1
+            elif start == "@@ " or not starts_diff(self.lines, self.at):
                 self._between()
             elif self.lines[self.at].startswith(("diff --cc ", "diff --combined ")):
                 self._combined()
             else:
                 self._file()
-        text = "".join(f"{line}\n" for line in self.kept)
+        text = "\n".join([*self.kept, ""])
         outside = "\n".join(self.outside)
         return ParsedDiff(text=text, files=tuple(self.files), problems=tuple(self.problems), outside=outside)
 
@@ -155,7 +138,7 @@ class _Parser:
     def _between(self) -> None:
         # Commentary, the signature, footers: git passes over them, except over hunks that belong to no file.
         line = self.lines[self.at]
-        if _HUNK.match(line):
+        if HUNK.match(line):
             self._problem("hunk without a file header")
             self._take()
         elif self.files and is_lost_header(self.lines, self.at):
@@ -188,7 +171,7 @@ class _Parser:
         if self._names_follow():
             entry.old = self._take()[4:]
             entry.new = self._take()[4:]
-        while self.at < len(self.lines) and (match := _HUNK.match(self.lines[self.at])):
+        while self.at < len(self.lines) and (match := HUNK.match(self.lines[self.at])):
             self._hunk(entry, match)
         if entry.hunks and not self.problems:
             self._surplus()
@@ -234,56 +217,12 @@ class _Parser:
                 self._take()
 
     def _hunk(self, entry: _Entry, match: re.Match[str]) -> None:
-        old_left = int(match[2] if match[2] is not None else 1)
-        new_left = int(match[4] if match[4] is not None else 1)
-        counts = (old_left, new_left)
-        at = len(self.kept) + 1
-        header = self._take()
-        # The innermost loop of everything that reads mail: no calls in it.
-        lines, start = self.lines, self.at
-        here, end = start, len(self.lines)
-        while (old_left > 0 or new_left > 0) and old_left >= 0 and new_left >= 0 and here < end:
-            sign = lines[here][:1]
-            if sign == "+":
-                new_left -= 1
-            elif sign == "-":
-                old_left -= 1
-            elif sign in (" ", ""):
-                old_left -= 1
-                new_left -= 1
-            elif sign != "\\":
-                break
-            here += 1
-        body = lines[start:here]
-        self.kept += body
-        self.at = here
-        if self.at < len(self.lines) and self.lines[self.at].startswith("\\ "):
-            body.append(self._take())
-        if old_left or new_left:
-            self._short(counts, body)
-        entry.hunks.append(
-            Hunk(
-                header=header,
-                old_start=int(match[1]),
-                old_count=counts[0],
-                new_start=int(match[3]),
-                new_count=counts[1],
-                lines=tuple(body),
-                line=at,
-            )
-        )
-
-    def _short(self, counts: tuple[int, int], body: list[str]) -> None:
-        line = self.lines[self.at] if self.at < len(self.lines) else ""
-        if self.at >= len(self.lines):
-            why = "the patch is cut off"
-        elif line[:1] not in ("", " ", "+", "-", "\\", "@", "d"):
-            why = f"a line that is no diff line, {line[:40]!r}: wrapped by the mail program, or edited by hand"
-        else:
-            why = "the counts in the hunk header are wrong"
-        old = sum(1 for entry in body if entry[:1] in ("", " ", "-"))
-        new = sum(1 for entry in body if entry[:1] in ("", " ", "+"))
-        self._problem(f"the hunk header says -{counts[0]} +{counts[1]} lines, there are -{old} +{new}: {why}")
+        hunk, end, problem = read_hunk(self.lines, self.at, match, len(self.kept) + 1)
+        self.kept += self.lines[self.at : end]
+        self.at = end
+        if problem:
+            self._problem(problem)
+        entry.hunks.append(hunk)
 
 
 def _finish(entry: _Entry) -> FileDiff:

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-_BASE = re.compile(r"^base-commit:[ \t]*([0-9a-f]{7,64})[ \t]*$", re.MULTILINE)
+# A commit id, or the name of a release, which a maintainer may have as a tag.
+_BASE = re.compile(r"^base-commit:[ \t]*([0-9a-f]{7,64}|v\d{1,2}\.\d{1,3}[\w.-]{0,30}|next-\d{8})[ \t]*$", re.MULTILINE)
 _BASE_ODD = re.compile(r"^base-commit:[ \t]*(\S[^\n]{0,80})$", re.MULTILINE)
 _CHANGE = re.compile(r"^change-id:[ \t]*([\w.+-]{3,200})[ \t]*$", re.MULTILINE)
 _PATCH_ID = re.compile(r"^prerequisite-patch-id:[ \t]*([0-9a-f]{40,64})[ \t]*$", re.MULTILINE)

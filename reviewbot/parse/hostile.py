@@ -21,6 +21,8 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _IGNORED = re.compile("[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]")
 _MODES = frozenset({"", "100644", "100755", "120000", "100664"})
 _LINK = "120000"
+# git follows no link here (CVE-2018-11235 and what came after it), other tools may.
+_READ_BY_GIT = frozenset({".gitmodules", ".gitattributes", ".gitignore", ".mailmap", "gitmod~1"})
 MAX_PATH = 4096
 MAX_NAME = 255
 MAX_FILES = 50_000
@@ -82,7 +84,8 @@ def shown(path: str) -> str:
 def is_git(part: str) -> bool:
     """Tell whether some file system takes this name for `.git`."""
     plain = _IGNORED.sub("", part).lower().rstrip(" .")
-    return plain in (".git", "git~1") or plain.startswith((".git::", ".git\\"))
+    # NTFS: what follows a colon names a stream of the same file (".git::$INDEX_ALLOCATION", ".git:$I30:…").
+    return plain in (".git", "git~1") or plain.startswith((".git:", "git~1:", ".git\\"))
 
 
 def _file_offences(file: FileDiff) -> Iterable[str]:
@@ -91,6 +94,8 @@ def _file_offences(file: FileDiff) -> Iterable[str]:
             yield "submodules are not for patches" if mode == "160000" else f"file mode {mode[:20]}"
     if file.new_mode != _LINK or file.status == "deleted":
         return
+    if _IGNORED.sub("", file.path.rpartition("/")[2]).lower().partition(":")[0].rstrip(" .") in _READ_BY_GIT:
+        yield "symbolic link in the place of a file that git reads"
     if file.binary:
         yield "symbolic link in a binary patch"
         return

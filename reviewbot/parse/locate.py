@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from reviewbot.parse.diff import Hunk
+    from reviewbot.parse.hunk import Hunk
 
 NO_CONTEXT = "the hunk has no context lines (diff -U0): its place cannot be checked"
 _CANDIDATES = 6

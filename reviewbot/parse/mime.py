@@ -32,11 +32,14 @@ _READ = frozenset(
         "content-transfer-encoding",
     )
 )
+# Both go over every header of an archive: each begins with a fixed character, which is searched quickly.
 _FIELD = re.compile(
-    rb"^(" + b"|".join(name.encode() for name in sorted(_READ)) + rb")[ \t]*:[ \t]*([^\n]*(?:\n[ \t][^\n]*)*)",
-    re.IGNORECASE | re.MULTILINE,
+    rb"\n(?=[acdfimrstx])("
+    + b"|".join(name.encode() for name in sorted(_READ))
+    + rb")[ \t]*:([^\n]*(?:\n[ \t][^\n]*)*)",
+    re.IGNORECASE,
 )
-_ODD_LINE = re.compile(rb"\n(?![ \t]*\S|\Z)|\n(?![!-9;-~]{1,80}[ \t]*:|[ \t]|\Z)")
+_ODD_LINE = re.compile(rb"\n(?![!-9;-~]{1,80}[ \t]*:|[ \t]+\S|\Z)")
 _HEADER = re.compile(rb"([!-9;-~]{1,80})[ \t]*:[ \t]*(.*)")
 _PARAMETER = re.compile(r';\s*([\w*-]+)\s*=\s*("(?:[^"\\]|\\.)*"|[^;\s]*)')
 _MAX_DEPTH = 8
@@ -110,12 +113,22 @@ def split_headers(raw: bytes) -> tuple[dict[str, bytes], bytes]:
     return _odd_fields(raw)
 
 
+def parse_header(raw: bytes) -> tuple[dict[str, str], bytes] | None:
+    """Return the decoded header and the body of a message whose header block is in order; None for any other."""
+    end = raw.find(b"\n\n")
+    fields = _plain_fields(raw[: end + 1]) if end > 0 else None
+    if fields is None or b"\r\n" in raw[:4096]:
+        return None
+    return {name: _header_text(value) for name, value in fields.items()}, raw[end + 2 :]
+
+
 def _plain_fields(block: bytes) -> dict[str, bytes] | None:
     # The quick way, for a header block in which every line is in order; None for any other.
-    if b"\r" in block or not _HEADER.match(block) or _ODD_LINE.search(block):
+    lines = b"\n" + block
+    if b"\r" in block or block[:1] in b" \t" or _ODD_LINE.search(lines):
         return None
     fields: dict[str, bytes] = {}
-    for match in _FIELD.finditer(block):
+    for match in _FIELD.finditer(lines):
         key = match[1].decode("ascii").lower()
         if key not in fields:
             fields[key] = b" ".join(match[2][:_MAX_VALUE].replace(b"\0", b"").split())
@@ -158,6 +171,8 @@ def _all_crlf(raw: bytes) -> bool:
 
 
 def _header_text(value: bytes) -> str:
+    if value.isascii() and b"=?" not in value and b"\0" not in value:
+        return " ".join(value.decode("ascii").replace("\r", "").split("\n"))
     text = decode_words(decode(value)[0])
     return " ".join(text.split("\n")).replace("\r", "").replace("\0", "")
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 
+_STAMP = re.compile(r" +\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d+)?(?: [-+]\d{4})? *\Z")
 _ESCAPES = {"a": 7, "b": 8, "t": 9, "n": 10, "v": 11, "f": 12, "r": 13, '"': 34, "\\": 92}
 
 
@@ -50,5 +51,7 @@ def strip_first(name: str, *, prefixless: bool = False) -> str:
 
 def clean_name(name: str) -> str:
     """Return the name of a ``---`` or ``+++`` line, given what follows the sign."""
-    # A timestamp or a lone tab may follow the name.
-    return unquote(name if name.startswith('"') else name.partition("\t")[0].rstrip("\r"))
+    # A timestamp or a lone tab may follow the name; where the mail program made a blank of the tab, the form tells it.
+    if name.startswith('"'):
+        return unquote(name)
+    return unquote(_STAMP.sub("", name.partition("\t")[0].rstrip("\r")))

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 from email.utils import parsedate_to_datetime
+from typing import TYPE_CHECKING
 
 from reviewbot.model import Patch
 from reviewbot.parse.address import parse_author
@@ -18,17 +19,23 @@ from reviewbot.parse.flowed import undo_flowed
 from reviewbot.parse.mime import Message, parse_message
 from reviewbot.parse.subject import Subject, parse_subject
 
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
 # How the note begins that a patch has whose mail was not read to its end.
 CUT_NOTE = "the message is larger than"
 _IN_BODY = re.compile(r">?(From|Subject|Date):[ \t]*(.*)")
 _IN_BODY_START = re.compile(r"\s*>?(?:From|Subject|Date):")
 _SCISSORS = re.compile(r"^(?=.*(?:>8|8<|>%|%<))[-\s><8%]*(?:cut here)?[-\s><8%]*(?:cut here)?[-\s]*$", re.IGNORECASE)
+# The lines that may be scissors: a search that goes over every mail, so it never steps back.
+_SCISSORS_LIKE = re.compile(r"\n[-><8%][-><8% \t\r]*+(?:(?i:cut here)[-><8% \t\r]*+){0,2}+(?=\n|\Z)")
 _SEED_AUTHOR = re.compile(r"\[([^\[\]]{1,200})\]\s*")
-_END_OF_LOG = re.compile(r"^(?:diff -|Index: |---(?=\s*$)|--- )", re.MULTILINE)
+_END_OF_LOG = re.compile(r"\n(?:diff -|Index: |---(?=\s*$)|--- )", re.MULTILINE)
 _SIGNED = re.compile(r"^Signed-off-by:", re.MULTILINE | re.IGNORECASE)
-_LIST = re.compile(
-    r"[\w.+-]+@(?:vger\.kernel\.org|lists\.[\w.-]+|[\w.-]+\.lists\.[\w.-]+|kvack\.org|googlegroups\.com|[\w-]+\.dev)"
+_LIST_HOST = re.compile(
+    r"@(?:vger\.kernel\.org|lists\.[\w.-]+|[\w.-]+\.lists\.[\w.-]+|kvack\.org|googlegroups\.com|[\w-]+\.dev)"
 )
+_LOCAL = re.compile(r"[\w.+-]+\Z")
 _MESSAGE_ID = re.compile(r"<([^<>\s]{1,400})>")
 
 
@@ -112,19 +119,23 @@ def _has_diff(text: str) -> bool:
 
 
 def _after_scissors(text: str, notes: list[str]) -> str:
-    if ">8" not in text and "8<" not in text and "%<" not in text and ">%" not in text:
+    at = _scissors(text)
+    if at < 0 or any(line.startswith(("diff --git ", "---")) for line in text[:at].split("\n")):
         return text
-    lines = text.split("\n")
-    for index, line in enumerate(lines):
-        if line.startswith(("diff --git ", "---")) and not _SCISSORS.match(line):
-            return text
+    rest = text[at:].partition("\n")[2]
+    if not _has_diff(rest):
+        return text
+    notes.append("the text above the scissors line is left out of the log")
+    return rest
+
+
+def _scissors(text: str) -> int:
+    # Where the first line with scissors begins; -1 when there is none.
+    for match in _SCISSORS_LIKE.finditer(f"\n{text}"):
+        line = match[0][1:]
         if len(line) < 100 and line.count("-") >= 2 and _SCISSORS.match(line):
-            rest = "\n".join(lines[index + 1 :])
-            if not _has_diff(rest):
-                return text
-            notes.append("the text above the scissors line is left out of the log")
-            return rest
-    return text
+            return match.start()
+    return -1
 
 
 def _in_body(text: str, headers: dict[str, str], notes: list[str]) -> str:
@@ -158,6 +169,19 @@ def _in_body(text: str, headers: dict[str, str], notes: list[str]) -> str:
     return "\n".join(lines[index + 1 :])
 
 
+def message_id(headers: Mapping[str, str]) -> str:
+    """Return the message id of a mail without its angle brackets, or an empty string."""
+    value = headers.get("message-id", "")
+    found = _MESSAGE_ID.search(value)
+    return found[1] if found else value.strip("<> ")[:400]
+
+
+def parent_ids(headers: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the message ids of References and In-Reply-To, oldest first."""
+    both = headers.get("references", "") + " " + headers.get("in-reply-to", "")
+    return tuple(dict.fromkeys(_MESSAGE_ID.findall(both)))
+
+
 class _Builder:
     def __init__(self, headers: dict[str, str], text: str, notes: list[str]) -> None:
         self.headers = headers
@@ -166,7 +190,7 @@ class _Builder:
         self.subject = parse_subject(headers.get("subject", ""))
 
     def build(self) -> Mail:
-        log, rest = _cut_log(self.text)
+        log, rest = cut_log(self.text)
         diff = parse_diff(rest) if "\n@@" in rest or "diff --" in rest or "\n--- " in f"\n{rest}" else ParsedDiff()
         kind, reason = self._kind(diff)
         self._check_log(log, rest, diff, kind)
@@ -176,15 +200,17 @@ class _Builder:
             patch=self._patch(log, diff),
             diff=diff,
             below=diff.outside if diff.text else rest,
-            parents=self._parents(),
+            parents=parent_ids(self.headers),
             sent=_seconds(self.headers.get("date", "")),
             reason=reason,
             lists=self._lists() if kind in ("patch", "cover") else (),
         )
 
     def _lists(self) -> tuple[str, ...]:
-        both = self.headers.get("to", "") + "," + self.headers.get("cc", "")
-        return tuple(dict.fromkeys(found.lower() for found in _LIST.findall(both[:20_000])))
+        both = (self.headers.get("to", "") + "," + self.headers.get("cc", ""))[:20_000]
+        found = ((match, both[max(0, match.start() - 80) : match.start()]) for match in _LIST_HOST.finditer(both))
+        locals_ = ((match, _LOCAL.search(before)) for match, before in found)
+        return tuple(dict.fromkeys((local[0] + match[0]).lower() for match, local in locals_ if local))
 
     def _kind(self, diff: ParsedDiff) -> tuple[str, str]:
         subject = self.subject
@@ -204,14 +230,13 @@ class _Builder:
     def _patch(self, log: str, diff: ParsedDiff) -> Patch:
         subject = self.subject
         title = subject.title or ("" if self.headers.get("subject") else "untitled diff")
-        found = _MESSAGE_ID.search(self.headers.get("message-id", ""))
         return Patch(
             subject=title,
             message=log,
             diff=diff.text,
             author=self._author(),
             date=self.headers.get("date", "").strip(),
-            msgid=found[1] if found else self.headers.get("message-id", "").strip("<> ")[:400],
+            msgid=message_id(self.headers),
             number=int(subject.number),
             total=subject.total,
             notes=tuple(dict.fromkeys(self.notes)),
@@ -227,10 +252,6 @@ class _Builder:
                     return author
         return parse_author(sender)
 
-    def _parents(self) -> tuple[str, ...]:
-        both = self.headers.get("references", "") + " " + self.headers.get("in-reply-to", "")
-        return tuple(dict.fromkeys(_MESSAGE_ID.findall(both)))
-
     def _check_log(self, log: str, rest: str, diff: ParsedDiff, kind: str) -> None:
         if kind != "patch" or not diff.files:
             return
@@ -245,15 +266,12 @@ class _Builder:
         self.notes += odd_characters({"subject": self.subject.title, "log": log, "diff": diff.text})
 
 
-def _cut_log(text: str) -> tuple[str, str]:
-    # The log, and the rest from the separator on (git-mailinfo's rules).
-    for match in _END_OF_LOG.finditer(text):
-        if (
-            match[0] != "--- "
-            or text[match.start() :].split("\n", 1)[0].rstrip() == "---"
-            or _names_a_file(text, match.start())
-        ):
-            return _tidy(text[: match.start()].split("\n")), text[match.start() :]
+def cut_log(text: str) -> tuple[str, str]:
+    """Return the log of a mail's text, and the rest from the separator on, by git-mailinfo(1)'s rules."""
+    for match in _END_OF_LOG.finditer(f"\n{text}"):
+        at = match.start()
+        if match[0] != "\n--- " or text[at:].split("\n", 1)[0].rstrip() == "---" or _names_a_file(text, at):
+            return _tidy(text[:at].split("\n")), text[at:]
     return _tidy(_unsigned(text.split("\n"))), ""
 
 

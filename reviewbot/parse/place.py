@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from reviewbot.parse.diff import Hunk
+    from reviewbot.parse.hunk import Hunk
 
 # What git shows behind the @@ of a hunk header, by the rules that the kernel's files have (gitattributes(5)): in C no
 # label; in device trees nodes, indented as they are; elsewhere any line that begins with a letter.

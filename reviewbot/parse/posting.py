@@ -12,14 +12,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from reviewbot.parse.address import split_author
+from reviewbot.parse.sittings import SAME_SENDING_S, sittings
 from reviewbot.parse.union import Union
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence
 
     from reviewbot.parse.patch import Mail
-
-_SAME_SENDING_S = 3600
 
 
 @dataclass(slots=True, kw_only=True)
@@ -83,10 +82,11 @@ def collect(mails: Sequence[Mail], groups: Sequence[int], *, one_series: bool = 
         return _single(mails)
     covers = _covers(mails, groups)
     contested = _contested(mails, groups, covers)
+    keys = [_key(mail, group, covers) for mail, group in zip(mails, groups, strict=True)]
+    keys = [(key, sender(mail)) if key in contested else key for key, mail in zip(keys, mails, strict=True)]
     table: dict[Hashable, Posting] = {}
-    for order, mail in enumerate(mails):
-        key = _key(mail, groups[order], covers)
-        key = (key, sender(mail)) if key in contested else key
+    for order, (mail, key, sitting) in enumerate(zip(mails, keys, sittings(mails, keys), strict=True)):
+        key = (key, sitting)  # noqa: PLW2901
         posting = table.get(key)
         if posting is None:
             posting = Posting(
@@ -216,7 +216,7 @@ def _joined(postings: list[Posting]) -> list[Posting]:
         lead = posting.mails[0]
         key = (sender(lead), posting.revision, posting.total, posting.resend)
         other = loose.get(key)
-        if other and abs(other.mails[-1].sent - lead.sent) <= _SAME_SENDING_S and _disjoint(other, posting):
+        if other and abs(other.mails[-1].sent - lead.sent) <= SAME_SENDING_S and _disjoint(other, posting):
             for mail in posting.mails:
                 _add(other, mail)
             continue
@@ -253,7 +253,7 @@ def _joined_unnumbered(postings: list[Posting]) -> list[Posting]:
             continue
         key = (sender(lead), posting.revision, posting.resend, lead.parents[-1])
         first = siblings.setdefault(key, posting)
-        if first is posting or lead.sent - first.sent > _SAME_SENDING_S or not lead.sent:
+        if first is posting or lead.sent - first.sent > SAME_SENDING_S or not lead.sent:
             siblings[key] = posting
             out.append(posting)
             continue
@@ -266,7 +266,7 @@ def _joined_unnumbered(postings: list[Posting]) -> list[Posting]:
 
 
 def _one_sending(target: Posting, posting: Posting) -> bool:
-    near = abs(target.mails[0].sent - posting.mails[0].sent) <= _SAME_SENDING_S
+    near = abs(target.mails[0].sent - posting.mails[0].sent) <= SAME_SENDING_S
     same = target.total == posting.total and sender(target.mails[0]) == sender(posting.mails[0])
     return near and same and target is not posting and _disjoint(target, posting)
 

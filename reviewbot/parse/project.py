@@ -9,7 +9,7 @@ import re
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable
+    from collections.abc import Collection
 
     from reviewbot.model import Series
 
@@ -34,31 +34,28 @@ _IN_TITLES = re.compile(
 )
 
 
-def other_project(series: Series, existing: Collection[str], top_level: Collection[str]) -> str:
+def other_project(
+    series: Series, touched: Collection[str], existing: Collection[str], top_level: Collection[str], *, expects: bool
+) -> str:
     """Return the project that the series is for when it is not this tree's, else an empty string.
 
-    existing are the touched paths that the tree has; top_level the names in its root. Without a telling subject word,
-    only a series that touches nothing known, in folders that the tree does not have, is taken for another project's.
+    touched are the paths that the series names, before and after a move; existing are those that the tree has, and
+    top_level the names in its root. expects tells that some of them are changed, moved or deleted, not made. Without a
+    telling subject word, only a series that touches nothing known, in folders that the tree does not have, is taken for
+    another project's.
     """
-    if not existing:
-        titles = (series.title, *(patch.subject for patch in series.patches))
-        starts = [title.partition(":")[0].strip() for title in titles if ":" in title]
-        word = next((w for w in series.prefixes if _PROJECTS.fullmatch(w)), "")
-        if word := word or next((w for w in starts if _IN_TITLES.fullmatch(w)), ""):
-            return word
-    files = [path for patch in series.patches for path in patch.files]
-    if files and not existing and not any(_top(path) in top_level for path in files if "/" in path):
-        if all("/" not in path for path in files) and any(path in top_level for path in files):
-            return ""
-        return "another project (no file and no folder that it names is in the tree)"
-    return ""
+    if existing:
+        return ""
+    titles = (series.title, *(patch.subject for patch in series.patches))
+    starts = [title.partition(":")[0].strip() for title in titles if ":" in title]
+    word = next((w for w in series.prefixes if _PROJECTS.fullmatch(w)), "")
+    if word := word or next((w for w in starts if _IN_TITLES.fullmatch(w)), ""):
+        return word
+    folders = {_top(path) for path in touched if "/" in path}
+    if not touched or folders & set(top_level) or not (folders or expects):
+        return ""
+    return "another project (no file and no folder that it names is in the tree)"
 
 
 def _top(path: str) -> str:
     return path.partition("/")[0]
-
-
-def touched(series: Series) -> Iterable[str]:
-    """Yield the paths that the patches of the series name."""
-    for patch in series.patches:
-        yield from patch.files

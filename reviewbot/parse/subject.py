@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 
 _REPLY = re.compile(
     r"^\s*(?P<word>re|r|aw|antw|antwort|wg|sv|vs|odp|rv|res|fwd?|回复|答复|转发|回覆)(\[\d+\])?\s*[:\uff1a]\s*",
@@ -15,7 +16,7 @@ _REPLY = re.compile(
 )
 _FORWARD = frozenset({"fw", "fwd", "wg", "转发"})
 _NUMBER = re.compile(r"(?P<n>\d{1,5}(\.\d{1,2})?)/(?P<m>\d{1,5})")
-_VERSION = re.compile(r"v(?P<v>\d{1,4})(\.\d+)?", re.IGNORECASE)
+_VERSION = re.compile(r"v(?P<v>\d{1,6})(\.\d+)?", re.IGNORECASE)
 _PATCH = re.compile(r"patch(es|set)?(?=v\d|[^a-z]|$)", re.IGNORECASE)
 _RESENT = frozenset({"RESEND", "REPOST", "RESENT", "REBASE", "REBASED"})
 _STATUS = frozenset({"RFC", "RFT", "RFH", *_RESENT})
@@ -70,12 +71,7 @@ def parse_subject(text: str) -> Subject:
         replies.append(match["word"].lower())
         rest = rest[match.end() :]
     groups, title = _groups(rest)
-    words = _Words()
-    at_patch = next((i for i, g in enumerate(groups) if _PATCH.search(g)), len(groups))
-    for index, group in enumerate(groups):
-        if index < at_patch < len(groups) and _LIST_TAG.fullmatch(group.strip()):
-            continue
-        words.read(group)
+    words = _words(tuple(groups))
     return Subject(
         title=title,
         number=words.number,
@@ -130,6 +126,18 @@ def _closing(text: str) -> int:
     return text.find("]")
 
 
+@lru_cache(maxsize=4096)
+def _words(groups: tuple[str, ...]) -> _Words:
+    # A whole archive has few different brackets.
+    words = _Words()
+    at_patch = next((i for i, g in enumerate(groups) if _PATCH.search(g)), len(groups))
+    for index, group in enumerate(groups):
+        if index < at_patch < len(groups) and _LIST_TAG.fullmatch(group.strip()):
+            continue
+        words.read(group)
+    return words
+
+
 class _Words:
     # What the words of the brackets add up to: the first number counts, and the highest version.
     def __init__(self) -> None:
@@ -163,7 +171,7 @@ class _Words:
         word = word.strip("-_#:;/")
         if version := _VERSION.fullmatch(word):
             self.revision = max(self.revision, int(version["v"]))
-        elif glued := re.fullmatch(r"(RFC|RESEND)v(\d{1,4})", word, re.IGNORECASE):
+        elif glued := re.fullmatch(r"(RFC|RESEND)v(\d{1,6})", word, re.IGNORECASE):
             self.prefixes.append(glued[1].upper())
             self.revision = max(self.revision, int(glued[2]))
         elif word:

@@ -19,6 +19,11 @@ _TRAILER = re.compile(
 _MOST = 100
 
 
+def trailers(text: str) -> list[str]:
+    """Return the lines of the text that are review trailers."""
+    return [match[1].strip() for match in _TRAILER.finditer(text)]
+
+
 def trailer_notes(parts: Sequence[Mail], replies: Mapping[str, Sequence[Mail]]) -> list[str]:
     """Return the trailers that replies give to these very mails; one for the cover letter is for all patches.
 
@@ -28,6 +33,6 @@ def trailer_notes(parts: Sequence[Mail], replies: Mapping[str, Sequence[Mail]]) 
     for target in parts:
         where = "all patches" if target.kind == "cover" else f"{target.subject.title!r}"
         for reply in replies.get(target.patch.msgid, ()) if target.patch.msgid else ():
-            text = reply.patch.message + "\n" + reply.below
-            notes += [f"{m[1].strip()} (for {where}, in a reply; not applied)" for m in _TRAILER.finditer(text)]
+            found = trailers(reply.patch.message + "\n" + reply.below)
+            notes += [f"{trailer} (for {where}, in a reply; not applied)" for trailer in found]
     return notes[:_MOST]

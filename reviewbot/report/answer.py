@@ -11,7 +11,18 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from reviewbot.model import ApplyState, Blame, Case, Finding, Origin, Report, StageResult, Status, VerdictKind
+from reviewbot.model import (
+    BETTER_BASE,
+    ApplyState,
+    Blame,
+    Case,
+    Finding,
+    Origin,
+    Report,
+    StageResult,
+    Status,
+    VerdictKind,
+)
 from reviewbot.report.clean import count
 from reviewbot.report.view import LOOK_MAX, attribution, counted, place, repeats, to_look_at, uncounted
 
@@ -200,6 +211,9 @@ def _unseen(report: Report) -> Iterable[Item]:
     if report.base is not None and not report.base.verified:
         text = "The base has no history: that its commit is the one the author used cannot be checked"
         yield Item(text=text, status=Status.SKIP)
+    for line in report.base.candidates if report.base is not None else ():
+        if line.startswith(BETTER_BASE):
+            yield Item(text=line[:1].upper() + line[1:], status=Status.SKIP, anchor="base")
 
 
 def _elsewhere(index: int, stage: StageResult) -> Iterable[Item]:

@@ -23,7 +23,7 @@ from reviewbot.model import (
     StageResult,
     Status,
 )
-from reviewbot.parse.diagnose import MAX_FAILURES, diagnose
+from reviewbot.parse.diagnose import MAX_FAILURES, diagnose, refused_file
 from reviewbot.parse.merged import merged_evidence
 from reviewbot.parse.needs import undefined_candidates
 from reviewbot.tools.applier import ALREADY_IN, Applier, Step, Tried, applies, steps_of
@@ -106,7 +106,7 @@ class _Work:
 
     def run(self, *, allow_fuzz: bool) -> ApplyResult:
         if refused := refusal(self.repo, self.base.commit, self.series, self.steps):
-            return self._state(refused.state, refused.text, evidence=refused.evidence)
+            return self._state(refused.state, refused.text, failures=refused.failures, evidence=refused.evidence)
         self.applier = Applier(self.repo, self.base.commit, self.steps, scratch=self.scratch, log=self.log)
         self.commands = self.applier.commands
         for step in self.steps:
@@ -133,6 +133,7 @@ class _Work:
         failures = diagnose(
             step.patch.subject, step.diff.files, self.applier.texts(f.old or f.new for f in step.diff.files)
         )
+        failures = failures or refused_file(step.patch.subject, step.diff.files, error)
         state, why = self._kind(step, failures)
         if step.role is Blame.PREREQUISITE:
             others = self._others(step)

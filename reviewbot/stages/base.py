@@ -8,6 +8,7 @@ mail, HEAD.
 
 from __future__ import annotations
 
+import re
 import tempfile
 import time
 from dataclasses import dataclass, field
@@ -15,11 +16,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from reviewbot.errors import InfraError, UsageError
-from reviewbot.model import BaseInfo, Blame, Outcome, Series, StageResult, Status
+from reviewbot.model import BaseInfo, Outcome, Series, StageResult, Status
 from reviewbot.parse.dates import FIXED_EPOCH, commit_date
 from reviewbot.parse.maintainers import parse_maintainers, short_name, trees_for
 from reviewbot.tools.applier import ALREADY_IN, Step, applies, paths_of, steps_of
 from reviewbot.tools.branches import Branches, load
+from reviewbot.tools.elsewhere import better_trees
 from reviewbot.tools.git import git, must
 from reviewbot.tools.history import recent
 from reviewbot.tools.objects import read_objects
@@ -27,7 +29,7 @@ from reviewbot.tools.refs import Candidate, candidates, preimage, scored
 from reviewbot.tools.refusal import refusal
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
 STAGE = "base"
 # What the source's HEAD named at the last refresh of the tree; a tarball's tree has HEAD alone.
@@ -47,22 +49,25 @@ def choose_base(
     describe: str = "",
     config: Path | None = None,
     prerequisites: Sequence[Series] = (),
+    others: Mapping[str, Path] | None = None,
 ) -> Outcome[BaseInfo]:
     """Return the commit of repo (trees/NAME.git, its name is tree) that the series is tested on.
 
-    prerequisites are applied before the series wherever a candidate is tried.
+    prerequisites are applied before the series wherever a candidate is tried. others are the further trees that the
+    user has (name to repository): where one fits better, the candidates say so first.
     rev is what the user asked for with --base. describe is the tree's own name for its HEAD (a Debian version), used
     where git describe knows nothing. config is the user's branches.toml (in $XDG_CONFIG_HOME/reviewbot by default).
     Raises UsageError for an unknown rev.
     """
     started = time.monotonic()
     choice = _Choice(repo, tree, series, config, tuple(prerequisites)).choose(rev)
+    better = choice.elsewhere(others or {}) if not rev else []
     info = BaseInfo(
         tree=tree,
         commit=choice.commit,
         describe=_describe(repo, choice, describe),
         chosen_by=choice.why,
-        candidates=tuple(choice.lost),
+        candidates=(*better, *choice.lost),
         verified=_has_history(repo, choice.commit),
     )
     result = StageResult(
@@ -98,6 +103,7 @@ class _Choice:
     name: str = ""
     why: str = ""
     lost: list[str] = field(default_factory=list)
+    by_footer: bool = False
 
     def choose(self, rev: str) -> _Choice:
         if rev:
@@ -112,7 +118,8 @@ class _Choice:
             raise InfraError(msg)
         if self.series.base_commit:
             if commit := resolve(self.repo, self.series.base_commit):
-                return self._take(Candidate(commit, commit, 0, "head"), "base-commit of the series")
+                self.by_footer = True
+                return self._take(Candidate(commit, commit, 0, "head"), _by_footer(self.series.base_commit))
             self.lost.append(f"base-commit {self.series.base_commit}: unknown, tested on {self.tree} instead")
         else:
             self.lost.append("no base-commit in the series")
@@ -122,11 +129,23 @@ class _Choice:
         self.commit, self.name, self.why = one.commit, one.name, why
         return self
 
+    def elsewhere(self, others: Mapping[str, Path]) -> list[str]:
+        """Return what speaks for other trees than the one in use."""
+        if not others or self.by_footer:
+            return []
+        blobs = self._preimage()
+        here = Candidate(self.name, self.commit, 0, "head")
+        hits = scored(self.repo, [here], blobs)[0].hits
+        return better_trees(others, self.series.base_commit, blobs, hits, _sent(self.series))
+
+    def _preimage(self) -> dict[str, str]:
+        return preimage([step.diff.files for step in steps_of(self.series)])
+
     def _search(self, head: str) -> _Choice:
         epoch, _ = commit_date(self.series.date)
-        found = candidates(self.repo, head, 0 if epoch == FIXED_EPOCH else epoch)
+        found = candidates(self.repo, head, _sent(self.series))
         steps = steps_of(self.series, self.prerequisites)
-        blobs = preimage([step.diff.files for step in steps if step.role is Blame.SERIES])
+        blobs = self._preimage()
         found = scored(self.repo, found, blobs, sorted(paths_of(steps)))
         top = found[0]
         if len({c.commit for c in found}) == 1:
@@ -228,6 +247,16 @@ class _Choice:
         if refused := refusal(self.repo, one.commit, self.series, steps):
             return refused.text
         return applies(self.repo, one.commit, steps, scratch=scratch)
+
+
+def _sent(series: Series) -> int:
+    epoch, _ = commit_date(series.date)
+    return 0 if epoch == FIXED_EPOCH else epoch
+
+
+def _by_footer(base_commit: str) -> str:
+    by_name = "" if re.fullmatch(r"[0-9a-f]+", base_commit) else f", the tag {base_commit}"
+    return f"base-commit of the series{by_name}"
 
 
 def _states(ordered: Sequence[tuple[Candidate, str]]) -> list[tuple[Candidate, str, int]]:

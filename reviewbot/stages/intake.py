@@ -13,15 +13,18 @@ from typing import TYPE_CHECKING
 from reviewbot.errors import UsageError
 from reviewbot.model import Outcome, Series, StageResult, Status
 from reviewbot.parse.answers import answers
-from reviewbot.parse.patch import read_mail
+from reviewbot.parse.light import read_light
 from reviewbot.parse.series import Assembly, Skipped, assemble
 from reviewbot.parse.stream import assemblies
-from reviewbot.tools.inbox import raw_mails
+from reviewbot.tools.inbox import epochs, mails_of
+from reviewbot.tools.shelf import Shelf
 from reviewbot.tools.sources import read_source
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+
+    from reviewbot.parse.patch import Mail
 
 STAGE = "intake"
 _MOST_POOL = 100
@@ -72,9 +75,17 @@ def read_series(
 def archive(inbox: Path, *, newest: int = 0) -> Iterator[Assembly]:
     """Read a whole public-inbox archive as a stream of series, in bounded memory; newest limits it to the last mails.
 
-    Each mail is in one Assembly, in a series or skipped with its reason. Raises UsageError when there is no archive.
+    An Assembly holds one series, or mails that were skipped, each with its reason; each mail is in one Assembly. Raises
+    UsageError when there is no archive.
     """
-    yield from assemblies(read_mail(raw) for raw in raw_mails(inbox, newest=newest))
+    with Shelf() as shelf:
+        yield from assemblies(_all_mails(inbox, newest), shelf)
+
+
+def _all_mails(inbox: Path, newest: int) -> Iterator[Mail]:
+    for repo in epochs(inbox):
+        for _, mails in mails_of(repo, read_light, newest=newest):
+            yield from mails
 
 
 def _without_needed(assembly: Assembly) -> tuple[Assembly, tuple[Series, ...]]:
@@ -92,7 +103,7 @@ def _wanted(assembly: Assembly, source: str, *, by_id: bool) -> Assembly:
     # (a reply's) chooses none.
     if not by_id or len(assembly.series) < 2:
         return assembly
-    own = [s for s in assembly.series if s.msgid in source or any(p.msgid and p.msgid in source for p in s.patches)]
+    own = [s for s in assembly.series if any(one and one in source for one in (s.msgid, *(p.msgid for p in s.patches)))]
     return replace(assembly, series=tuple(own or assembly.series))
 
 

@@ -325,3 +325,49 @@ def test_a_three_way_conflict_is_named(tmp_path: Path) -> None:
     got = apply(repo, info, series(patch(text)), (), scratch=tmp_path / "s", log=tmp_path / "log").value
     assert got is not None
     assert any(f"a three-way merge has conflicts in {FILE}" in line for line in got.evidence)
+
+
+def test_what_git_refuses_though_each_hunk_has_its_place_is_diagnosed(tmp_path: Path) -> None:
+    there = diff("int line_050;", "int x;").replace(
+        f"--- a/{FILE}", f"similarity index 90%\nrename from {FILE}\nrename to lib/Kconfig\n--- a/{FILE}"
+    )
+    moved = there.replace(f"b/{FILE}", "b/lib/Kconfig")
+    got = run(tmp_path, series(patch(moved)))
+    assert got.state is ApplyState.DOES_NOT_APPLY
+    assert [(f.file, "already exists in index" in f.reason) for f in got.failures] == [(FILE, True)]
+
+
+def creation(path: str, *, mode: str = "100644") -> str:
+    head = f"diff --git a/{path} b/{path}\nnew file mode {mode}\n--- /dev/null\n+++ b/{path}\n"
+    return f"{head}@@ -0,0 +1 @@\n+Makefile\n\\ No newline at end of file\n"
+
+
+def test_a_path_below_a_file_is_diagnosed(tmp_path: Path) -> None:
+    got = run(tmp_path, series(patch(creation(f"{FILE}/x.c"))))
+    assert (got.state, [f.reason for f in got.failures]) == (
+        ApplyState.DOES_NOT_APPLY,
+        [f"{FILE} is a file in the tree, not a folder"],
+    )
+
+
+@pytest.mark.parametrize("path", [".git:$I30:$INDEX_ALLOCATION/x", "lib/.git::$INDEX_ALLOCATION/x", "git~1:$I30/x"])
+def test_other_names_of_the_git_directory_are_hostile(tmp_path: Path, path: str) -> None:
+    assert run(tmp_path, series(patch(creation(path)))).state is ApplyState.HOSTILE
+
+
+@pytest.mark.parametrize("name", [".gitmodules", "lib/.gitattributes", ".GitModules", ".gitmodules:x"])
+def test_a_link_in_the_place_of_a_file_that_git_reads_is_hostile(tmp_path: Path, name: str) -> None:
+    got = run(tmp_path, series(patch(creation(name, mode="120000"))))
+    assert (got.state, "file that git reads" in got.summary) == (ApplyState.HOSTILE, True)
+
+
+@pytest.mark.parametrize(
+    "stamp", ["\t2026-11-20 10:00:00.000000000 +0000", "\tFri Nov 20 10:00:00 2026", " 2026-11-20 10:00:00"]
+)
+def test_a_time_behind_a_name_is_no_part_of_it(tmp_path: Path, stamp: str) -> None:
+    plain = (
+        ONE.partition("\n")[2].replace(f"a/{FILE}\n", f"a/{FILE}{stamp}\n").replace(f"b/{FILE}\n", f"b/{FILE}{stamp}\n")
+    )
+    one = patch(plain)
+    assert one.files == (FILE,)
+    assert run(tmp_path, series(one)).state is ApplyState.APPLIED

@@ -19,10 +19,12 @@ ALEX = "Alex Example <alex@example.com>"
 ZED = "Zed Example <zed@example.com>"
 
 
-def mail(subject: str, msgid: str = "", ref: str = "", *, new: str = "", sender: str = ALEX) -> bytes:
+def mail(
+    subject: str, msgid: str = "", ref: str = "", *, new: str = "", sender: str = ALEX, day: int = 20, minute: int = 0
+) -> bytes:
     ids = (f"Message-ID: <{msgid}>\n" if msgid else "") + (f"In-Reply-To: <{ref}>\n" if ref else "")
     body = f"Signed-off-by: {sender}\n---\n{diff('', f'int {new};')}" if new else ""
-    date = "Fri, 20 Nov 2026 10:00:00 +0000"
+    date = f"{day} Nov 2026 10:{minute:02}:00 +0000"
     return f"From: {sender}\nDate: {date}\n{ids}Subject: {subject}\n\nlog\n\n{body}-- \n2.54.0\n".encode()
 
 
@@ -115,3 +117,39 @@ def test_patches_attached_to_one_mail_are_patches_of_their_own(tmp_path: Path) -
     assert got is not None
     assert ([p.subject for p in got.patches], got.missing, got.total) == (["part 1", "part 2"], (), 2)
     assert ["part_1" in got.patches[0].diff, "part_2" in got.patches[0].diff] == [True, False]
+
+
+def sending(name: str, titles: tuple[str, str], ref: str = "", *, day: int = 20, minute: int = 0) -> list[bytes]:
+    """Two patches, the second in answer to the first, as git send-email sends them."""
+    first = mail(f"[PATCH 1/2] {titles[0]}", f"{name}1@x", ref, new=f"{name}1", day=day, minute=minute)
+    return [first, mail(f"[PATCH 2/2] {titles[1]}", f"{name}2@x", f"{name}1@x", new=f"{name}2", day=day, minute=minute)]
+
+
+@pytest.mark.parametrize("minute", [0, 5])
+def test_two_sets_of_the_same_numbers_in_one_thread_are_two_series(minute: int) -> None:
+    one, two = sending("a", ("x", "y"), "root@x"), sending("b", ("p", "q"), "root@x", minute=minute)
+    for order in ([*one, *two], [*two, *one], [one[0], two[0], one[1], two[1]], [one[0], two[0], two[1], one[1]]):
+        assert sorted(added(assembled(*order))) == [["a1", "a2"], ["b1", "b2"]]
+
+
+def test_one_set_sent_twice_is_the_newer_set() -> None:
+    one, two = sending("a", ("x", "y"), "root@x"), sending("b", ("x", "y"), "root@x", day=22)
+    for order in ([*one, *two], [one[0], two[0], one[1], two[1]], [*two, *one]):
+        got = assembled(*order)
+        assert added(got) == [["b1", "b2"]]
+        assert "v1 was sent 2 times: the newest is reviewed" in got.series[0].notes
+
+
+def test_a_set_sent_again_in_answer_to_the_first_does_not_mix_with_it() -> None:
+    one = sending("a", ("x", "y"))
+    two = [
+        mail("[PATCH 1/2] x", "b1@x", "a1@x", new="b1", day=22),
+        mail("[PATCH 2/2] y", "b2@x", "a1@x", new="b2", day=22, minute=1),
+    ]
+    assert added(assembled(*one, *two)) == [["b1", "b2"]]
+
+
+def test_a_single_patch_sent_again_replaces_the_first() -> None:
+    one = sending("a", ("x", "y"))
+    got = assembled(*one, mail("[PATCH 2/2] y", "b2@x", "a2@x", new="b2", day=22))
+    assert added(got) == [["a1", "b2"]]

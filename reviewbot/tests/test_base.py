@@ -266,3 +266,38 @@ def test_given_prerequisites_are_part_of_the_try(repo: Repo) -> None:
     assert alone.commit == repo.id("special/for-next")
     assert "the series applies" in both.chosen_by
     assert not any("v1" in line and "patch failed" in line for line in both.candidates)
+
+
+def test_a_tag_as_base_commit_is_looked_up(repo: Repo, tmp_path: Path) -> None:
+    for name, note in (("v2.1", "the tag v2.1"), ("v9.9-rc1", "")):
+        must(repo.path, "tag", "-f", "v2.1", repo.id("v2"))
+        file = tmp_path / "x.patch"
+        body = series(repo).patches[0].diff
+        file.write_text(
+            f"Subject: [PATCH] x\nFrom: A <a@example.com>\n\nlog\n---\n{body}-- \n2.54\nbase-commit: {name}\n"
+        )
+        one = intake(str(file)).value
+        assert one is not None
+        got = choose(repo, one)
+        if note:
+            assert (got.commit, note in got.chosen_by) == (repo.id("v2"), True)
+        else:
+            assert got.candidates[0] == "base-commit v9.9-rc1: unknown, tested on small instead"
+
+
+def test_a_better_base_in_another_tree_is_named_first(repo: Repo, tmp_path: Path) -> None:
+    one = series(repo, blob=repo.blob("v3"), line=31)
+    poor = tmp_path / "poor.git"
+    must(None, "clone", "-q", "--bare", "--no-tags", "--single-branch", "--branch=v1", f"file://{repo.path}", str(poor))
+    others = {"rich": repo.path}
+    got = choose_base(poor, "poor", one, others=others).value
+    assert got is not None
+    share = "1 of 1 pre-image blobs are in HEAD, 0 here"
+    assert got.candidates[0] == f"a better base is in tree rich: {share}; use --tree rich"
+    named = series(repo, base_commit=repo.id("v3"))
+    got = choose_base(poor, "poor", named, others=others).value
+    assert got is not None
+    assert got.candidates[0] == "a better base is in tree rich: it has the base-commit; use --tree rich"
+    for fine in (choose(repo, one, others={"poor": poor}), choose(repo, named, others={"poor": poor})):
+        assert not any("better base" in line for line in fine.candidates)
+    assert not any("better base" in line for line in choose(repo, one, rev="v1", others=others).candidates)

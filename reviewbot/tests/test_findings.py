@@ -12,7 +12,8 @@ from reviewbot.generate.rules import load_rules
 from reviewbot.generate.writers import LINES_MAX, PatchedFile, find_lines
 from reviewbot.model import Blame, Breach, Case, Origin, SourceLine, StageResult, Status, main_breach
 from reviewbot.parse.blame import parse_blame
-from reviewbot.parse.diff import Hunk, parse_diff
+from reviewbot.parse.diff import parse_diff
+from reviewbot.parse.hunk import Hunk
 from reviewbot.report import view
 from reviewbot.resources import example_dir
 

@@ -10,9 +10,12 @@ from reviewbot.parse.project import other_project
 TOP = {"include", "lib", "net", "tools", "security", "Makefile", "MAINTAINERS"}
 
 
-def told(title: str, files: tuple[str, ...], *prefixes: str, existing: tuple[str, ...] = ()) -> str:
+def told(
+    title: str, files: tuple[str, ...], *prefixes: str, existing: tuple[str, ...] = (), expects: bool = False
+) -> str:
     patch = Patch(subject=title, message="", diff="", files=files)
-    return other_project(Series(title=title, patches=(patch,), prefixes=prefixes), set(existing), TOP)
+    series = Series(title=title, patches=(patch,), prefixes=prefixes)
+    return other_project(series, set(files), set(existing), TOP, expects=expects)
 
 
 @pytest.mark.parametrize(
@@ -44,3 +47,12 @@ def test_the_kernels_own(
     title: str, files: tuple[str, ...], prefixes: tuple[str, ...], existing: tuple[str, ...]
 ) -> None:
     assert told(title, files, *prefixes, existing=existing) == ""
+
+
+def test_a_new_file_in_the_root_says_nothing_but_a_changed_one_must_be_there() -> None:
+    assert told("add an editor configuration", (".editorconfig",)) == ""
+    assert told("configure: look for a library", ("configure.ac",), expects=True)
+
+
+def test_a_file_that_is_moved_to_a_new_folder_is_the_trees_own() -> None:
+    assert told("move it", ("lib/a.c", "newlib/a.c"), existing=("lib/a.c",), expects=True) == ""

@@ -17,11 +17,13 @@ from reviewbot.model import Series, Status
 from reviewbot.parse.mail import MAX_MESSAGE_BYTES, split_lines, split_messages
 from reviewbot.parse.patch import read_mail
 from reviewbot.parse.stream import assemblies
+from reviewbot.parse.strip import with_one_prefix
 from reviewbot.stages.intake import archive, intake
 from reviewbot.tests.mailtree import make_repo
 from reviewbot.tools import inboxindex, lore, sources
 from reviewbot.tools.git import git_bytes, must
-from reviewbot.tools.inbox import raw_mails
+from reviewbot.tools.inbox import mails_of
+from reviewbot.tools.shelf import Shelf
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -138,7 +140,9 @@ def test_a_message_id_in_an_inbox_gives_its_thread(inbox: Path, tmp_path: Path, 
         assert same(read(name, inbox=inbox, index=index), plain)
     with pytest.raises(UsageError, match=r"nosuch@example\.com: not in the inbox"):
         intake("nosuch@example.com", inbox=inbox, index=index)
-    assert len(list(raw_mails(inbox))) == 8
+    assert [len(mail) for _, mail in mails_of(inbox / "git" / "0.git", bytes)] == [
+        len(raw.data) for raw in split_messages(split_lines(THREAD.read_bytes()))
+    ]
 
 
 def test_an_archive_is_a_stream_of_series(inbox: Path) -> None:
@@ -153,7 +157,8 @@ def test_the_window_of_a_stream_keeps_threads_whole() -> None:
     noise = b"From: A <a@example.com>\nSubject: chat {n}\nMessage-ID: <{n}@chat>\n\nhi\n"
     chat = [read_mail(noise.replace(b"{n}", str(n).encode())) for n in range(200)]
     mixed = [*chat[:50], *one[:4], *chat[50:60], *one[4:], *chat[60:]]
-    parts = list(assemblies(mixed, window=20))
+    with Shelf() as shelf:
+        parts = list(assemblies(mixed, shelf, window=20))
     assert len(parts) > 3
     assert [(s.title, s.revision, len(s.patches)) for part in parts for s in part.series] == [("math: comments", 3, 2)]
     assert sum(len(part.skipped) for part in parts) == 202
@@ -262,3 +267,43 @@ def test_mail_that_is_no_series_is_skipped_with_its_reason() -> None:
     got = intake("-", stdin=text)
     assert (got.value, got.result.status) == (None, Status.SKIP)
     assert "pull request" in got.result.summary
+
+
+@pytest.mark.parametrize("level", [0, 2])
+def test_a_quilt_series_says_how_many_components_go_off_its_names(tmp_path: Path, level: int) -> None:
+    text = (DATA / "c21-quilt-style.mbox").read_text("utf-8")
+    plain = read(DATA / "c21-quilt-style.mbox")
+    names = {0: ("lib/math/gcd.c", "lib/math/gcd.c"), 2: ("x/linux.orig/lib/math/gcd.c", "x/linux/lib/math/gcd.c")}[
+        level
+    ]
+    lines = [
+        f"--- {names[0]}"
+        if line.startswith("--- linux")
+        else f"+++ {names[1]}"
+        if line.startswith("+++ linux")
+        else line
+        for line in text.split("\n")
+    ]
+    assert lines != text.split("\n")
+    (tmp_path / "one.patch").write_text("\n".join(lines))
+    (tmp_path / "series").write_text(f"one.patch -p{level}\n")
+    got = read(tmp_path)
+    assert got.patches[0].files == plain.patches[0].files == ("lib/math/gcd.c",)
+    assert f"the quilt series says -p{level}: read as -p1" in got.notes
+    assert got.patches[0].diff.startswith("--- a/lib/math/gcd.c\n+++ b/lib/math/gcd.c\n@@ ")
+    assert got.patches[0].diff.split("\n")[2:] == plain.patches[0].diff.split("\n")[2:]
+
+
+def test_a_git_diff_for_p2_loses_one_component_in_every_header() -> None:
+    hunk = "@@ -1 +1 @@\n--- x/y/z\n+++ x/y/z\n"
+    moved = "diff --git a/k/lib/a.c b/k/lib/b.c\nrename from k/lib/a.c\nrename to k/lib/b.c\n"
+    diff = f"{moved}--- a/k/lib/a.c\n+++ b/k/lib/b.c\n{hunk}"
+    new = "diff --git a/k/n b/k/n\nnew file mode 100644\n--- /dev/null\n+++ b/k/n\n@@ -0,0 +1 @@\n+x\n"
+    assert with_one_prefix(diff + new, 2) == (diff + new).replace("k/", "")
+    assert with_one_prefix(diff, 1) == diff
+
+
+@pytest.mark.parametrize("source", ["", " "])
+def test_an_empty_word_is_no_source(source: str) -> None:
+    with pytest.raises(UsageError, match="an empty word is no source"):
+        intake(source)

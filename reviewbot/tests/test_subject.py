@@ -73,3 +73,7 @@ def test_nothing_raises(subject: str) -> None:
     got = parse_subject(subject)
     assert got.total >= 0
     assert "\n" not in got.title
+
+
+def test_a_version_of_five_digits_is_a_version() -> None:
+    assert (parse_subject("[PATCH v10000 1/2] x").revision, parse_subject("[RFCv12345] x").revision) == (10000, 12345)

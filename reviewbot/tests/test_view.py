@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reviewbot.model import Blame, Case, Finding, Origin, Report, Status
+from reviewbot.model import BETTER_BASE, Blame, Case, Finding, Origin, Report, Status
 from reviewbot.report import view
 from reviewbot.report.answer import Item, answer, headline
 from reviewbot.tests import samples
@@ -139,3 +139,11 @@ def test_every_anchor_of_an_answer_is_on_the_page() -> None:
         found = answer(report)
         for item in (*found.breaks, *found.doubts, *found.holds, *found.untold):
             assert not item.anchor or f'id="{item.anchor}"' in page
+
+
+def test_a_better_base_in_another_tree_is_said_where_it_cannot_be_missed() -> None:
+    report = samples.does_not_apply()
+    assert report.base is not None
+    line = f"{BETTER_BASE}mainline: it has the base-commit; use --tree mainline"
+    told = replace(report, base=replace(report.base, candidates=(line, "HEAD: 0 of 2 pre-image blobs")))
+    assert texts(answer(told).untold) == [*texts(answer(report).untold), f"A{line[1:]}"]

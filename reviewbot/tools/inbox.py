@@ -1,24 +1,28 @@
 """A public-inbox archive, v2: a git repository an epoch, a commit a mail, the mail in the file ``m``; read as a stream.
 
-In: the path of an epoch, or of an inbox with ``git/N.git``. Out: raw mails, oldest first, a bounded number of bytes in
-memory at a time. Source: public-inbox-v2-format(5).
+In: the path of an epoch, or of an inbox with ``git/N.git``, and what to make of a mail. Out: what was made of each
+mail, oldest first, on every core, a bounded number of bytes in memory at a time.
+Source: public-inbox-v2-format(5).
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from reviewbot.errors import UsageError
 from reviewbot.tools.git import git, git_bytes
 from reviewbot.tools.objects import object_facts, read_objects
+from reviewbot.workers import cores, in_order
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
-_BATCH_MAILS = 2000
-_BATCH_BYTES = 32 * 1024 * 1024
+_BATCH_MAILS = 500
+_BATCH_BYTES = 8 * 1024 * 1024
 MAX_MAIL_BYTES = 32 * 1024 * 1024
+
+Made = TypeVar("Made")
 
 
 def epochs(path: Path) -> list[Path]:
@@ -32,27 +36,29 @@ def epochs(path: Path) -> list[Path]:
     return found
 
 
-def raw_mails(path: Path, *, newest: int = 0) -> Iterator[bytes]:
-    """Yield the mails of an inbox, oldest first; with newest, only that many of the last ones of each epoch.
+def mails_of(
+    repo: Path, make: Callable[[bytes], Made], *, newest: int = 0, since: str = ""
+) -> Iterator[tuple[str, Made]]:
+    """Yield the object id of each mail of one epoch, oldest first, and what make makes of its bytes.
 
-    A mail above MAX_MAIL_BYTES is left out, and so is one that was taken out of the archive.
+    With newest, only that many of the last ones; since is a commit id after which to begin. A mail above MAX_MAIL_BYTES
+    is left out, and so is one that was taken out of the archive. make runs in processes of its own: what it makes must
+    be something that can be pickled.
     """
-    for repo in epochs(path):
-        for _, data in raw_mails_of(repo, newest=newest):
-            yield data
-
-
-def raw_mails_of(repo: Path, *, newest: int = 0, since: str = "") -> Iterator[tuple[str, bytes]]:
-    """Yield object id and bytes of the mails of one epoch; since is a commit id after which to begin."""
     limit = [f"--max-count={newest}"] if newest else []
     span = f"{since}..HEAD" if since and git(repo, "cat-file", "-e", since).ok else "HEAD"
-    commits = git_bytes(repo, "rev-list", "--reverse", *limit, span).decode().split()
-    for start in range(0, len(commits), _BATCH_MAILS):
-        yield from _batch(repo, commits[start : start + _BATCH_MAILS])
+    commits = git_bytes(repo, "rev-list", "--reverse", *limit, span).split()
+
+    def read(start: int) -> list[tuple[str, Made]]:
+        batch = [f"{commit.decode()}:m" for commit in commits[start : start + _BATCH_MAILS]]
+        return [(oid, make(data)) for oid, data in _raw(repo, batch)]
+
+    starts = range(0, len(commits), _BATCH_MAILS)
+    for part in in_order(read, starts, processes=min(cores(), len(starts))):
+        yield from part
 
 
-def _batch(repo: Path, commits: Sequence[str]) -> Iterator[tuple[str, bytes]]:
-    names = [f"{commit}:m" for commit in commits]
+def _raw(repo: Path, names: Sequence[str]) -> Iterator[tuple[str, bytes]]:
     group: list[str] = []
     total = 0
     for fact in object_facts(repo, names):

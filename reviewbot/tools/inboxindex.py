@@ -13,19 +13,24 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from reviewbot.errors import InfraError, UsageError
+from reviewbot.parse.attached import read_mails
 from reviewbot.parse.footers import parse_footers
-from reviewbot.parse.patch import Mail, read_mail
+from reviewbot.parse.light import read_light
 from reviewbot.parse.patchid import patch_id
 from reviewbot.tools.cache import Cache, default_root
 from reviewbot.tools.git import git_bytes
-from reviewbot.tools.inbox import epochs, raw_mails_of
+from reviewbot.tools.inbox import epochs, mails_of
 from reviewbot.tools.objects import read_objects
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from reviewbot.parse.patch import Mail
+
     # Number, epoch, object id, message id.
     _Row = tuple[int, str, str, str]
+    # Of one patch or mail: message id, change-id, patch id, what it answers.
+    _Entry = tuple[str, str, str, tuple[str, ...]]
 
 
 _SCHEMA = """
@@ -85,16 +90,17 @@ class InboxIndex:
             return
         since = known[0] if known else ""
         with self._db:
-            for oid, raw in raw_mails_of(repo, since=since):
-                self._add(repo, oid, read_mail(raw))
+            for oid, entries in mails_of(repo, _entries, since=since):
+                self._add(repo, oid, entries)
             self._db.execute("INSERT OR REPLACE INTO epoch VALUES (?, ?)", (str(repo), head))
 
-    def _add(self, repo: Path, oid: str, mail: Mail) -> None:
-        change = parse_footers([mail.patch.message, mail.below]).change_id if mail.kind in ("patch", "cover") else ""
-        identity = patch_id(mail.patch.diff) if mail.kind == "patch" else ""
-        row = (str(repo), oid, mail.patch.msgid, change, identity)
-        cursor = self._db.execute("INSERT INTO mail (epoch, oid, msgid, change_id, patch_id) VALUES (?,?,?,?,?)", row)
-        self._db.executemany("INSERT INTO parent VALUES (?, ?)", [(cursor.lastrowid, p) for p in mail.parents])
+    def _add(self, repo: Path, oid: str, entries: Sequence[_Entry]) -> None:
+        for msgid, change, identity, parents in entries:
+            row = (str(repo), oid, msgid, change, identity)
+            cursor = self._db.execute(
+                "INSERT INTO mail (epoch, oid, msgid, change_id, patch_id) VALUES (?,?,?,?,?)", row
+            )
+            self._db.executemany("INSERT INTO parent VALUES (?, ?)", [(cursor.lastrowid, p) for p in parents])
 
     def thread(self, msgids: Sequence[str]) -> list[Mail]:
         """Return the mails that are connected with the ids through References and In-Reply-To, oldest first."""
@@ -135,6 +141,17 @@ class InboxIndex:
     def _mails(self, rows: Sequence[_Row]) -> list[Mail]:
         mails = []
         for epoch in dict.fromkeys(row[1] for row in rows):
-            oids = [row[2] for row in rows if row[1] == epoch]
-            mails += [read_mail(o.data) for o in read_objects(Path(epoch), oids) if o is not None]
+            oids = list(dict.fromkeys(row[2] for row in rows if row[1] == epoch))
+            found = read_objects(Path(epoch), oids)
+            mails += [mail for one in found if one is not None for mail in read_mails(one.data)]
         return mails
+
+
+def _entries(raw: bytes) -> list[_Entry]:
+    return [_entry(mail) for mail in read_light(raw)]
+
+
+def _entry(mail: Mail) -> _Entry:
+    change = parse_footers([mail.patch.message, mail.below]).change_id if mail.kind in ("patch", "cover") else ""
+    identity = patch_id(mail.patch.diff) if mail.kind == "patch" else ""
+    return mail.patch.msgid, change, identity, mail.parents

@@ -8,7 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from reviewbot.model import ApplyState
+from reviewbot.model import ApplyState, Blame, HunkFailure
+from reviewbot.parse.diagnose import whole_file
 from reviewbot.parse.hostile import offences, parents, shown
 from reviewbot.parse.links import leaving
 from reviewbot.parse.patch import CUT_NOTE
@@ -17,7 +18,7 @@ from reviewbot.tools.applier import paths_of
 from reviewbot.tools.objects import link_entries, read_objects, root_names, tree_entries
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
     from pathlib import Path
 
     from reviewbot.model import Series
@@ -30,11 +31,12 @@ _MOST = 50
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """The state, why in one line, and further lines of evidence."""
+    """The state, why in one line, further lines of evidence, and the hunks that have no place."""
 
     state: ApplyState
     text: str
     evidence: tuple[str, ...] = ()
+    failures: tuple[HunkFailure, ...] = ()
 
 
 def refusal(repo: Path, commit: str, series: Series, steps: Sequence[Step]) -> Refusal | None:
@@ -48,10 +50,17 @@ def refusal(repo: Path, commit: str, series: Series, steps: Sequence[Step]) -> R
         return Refusal(ApplyState.HOSTILE, f"refused: {bad[0]}", tuple(bad[:_MOST]))
     if found := _no_diff(steps):
         return found
-    touched = {path for patch in series.patches for path in patch.files}
-    if other := other_project(series, touched & entries.keys(), root_names(repo, commit)):
+    if other := _other_project(repo, commit, series, steps, entries.keys()):
         return Refusal(ApplyState.OTHER_PROJECT, f"not for this tree: {other}")
     return _under_a_file(steps, {p: m for p, m in modes.items() if p in above})
+
+
+def _other_project(repo: Path, commit: str, series: Series, steps: Sequence[Step], existing: Collection[str]) -> str:
+    files = [file for step in steps if step.role is Blame.SERIES for file in step.diff.files]
+    touched = {path for file in files for path in (file.old, file.new) if path}
+    expected = {file.old for file in files if file.old} - {file.new for file in files if not file.old}
+    known = touched & set(existing)
+    return other_project(series, touched, known, root_names(repo, commit), expects=bool(expected))
 
 
 def link_refusal(
@@ -112,5 +121,7 @@ def _under_a_file(steps: Sequence[Step], modes: Mapping[str, str]) -> Refusal | 
         for file in step.diff.files:
             if under := next((p for p in parents(file.path) if p in blobs), None):
                 text = f"{step.label}: {shown(file.path)}: {shown(under)} is a file in the tree"
-                return Refusal(ApplyState.DOES_NOT_APPLY, text)
+                why = f"{shown(under)} is a file in the tree, not a folder"
+                failures = (whole_file(step.patch.subject, file, why),)
+                return Refusal(ApplyState.DOES_NOT_APPLY, text, failures=failures)
     return None

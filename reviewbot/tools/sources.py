@@ -13,13 +13,16 @@ import io
 import lzma
 import re
 import zlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Protocol
 
 from reviewbot.errors import UsageError
 from reviewbot.parse.attached import read_mails
+from reviewbot.parse.diff import parse_diff
+from reviewbot.parse.light import light
 from reviewbot.parse.mail import RawMessage, split_messages
+from reviewbot.parse.strip import with_one_prefix
 from reviewbot.tools.git import git, git_bytes
 from reviewbot.tools.inboxindex import thread_of
 from reviewbot.tools.lore import fetch_thread, is_remote, message_id
@@ -35,6 +38,8 @@ MAX_MAILS = 100_000
 MAX_RANGE = 1000
 _PATCH_NAMES = (".patch", ".diff", ".eml", ".mbox", ".txt", ".mail")
 _RANGE = re.compile(r"(?P<from>[^\s.]\S*?)\.\.(?P<to>[^\s.]\S*)?")
+# What a quilt series file says of a patch: how many components go off its names.
+_LEVEL = re.compile(r"-p([0-9])")
 _MESSAGE_ID = re.compile(r"<?[^\s<>/]+@[^\s<>/]+>?")
 
 
@@ -78,6 +83,9 @@ def read_source(
     source is "-" (stdin), a path, ``BASE..HEAD`` in repo, a message id (looked up in inbox, else on lore through b4),
     or a lore or Patchwork URL. index is where the index of the inbox is kept. Raises UsageError.
     """
+    if not source.strip():
+        msg = "an empty word is no source: give a file, a directory, a message id, a URL, BASE..HEAD, or -"
+        raise UsageError(msg)
     if source == "-":
         return Source(mails=tuple(_read_stream(io.BytesIO(stdin or b""), "stdin")))
     if inbox is not None:
@@ -136,7 +144,7 @@ def _plain(file: BinaryIO) -> Iterator[bytes]:
 def read_all(lines: Iterator[bytes], name: str) -> list[Mail]:
     """Return the mails that the lines hold. Raises UsageError (with name) when there is nothing at all."""
     raws = _limited(split_messages(lines), name)
-    mails = [mail for raw in raws for mail in read_mails(raw.data, oversized=raw.oversized)]
+    mails = [light(mail) for raw in raws for mail in read_mails(raw.data, oversized=raw.oversized)]
     if not mails:
         msg = f"{name}: empty"
         raise UsageError(msg)
@@ -185,11 +193,21 @@ def _quilt(path: Path, series: Path) -> Source:
         if not file.is_file():
             msg = f"{series}: {words[0]}: no such file"
             raise UsageError(msg)
-        mails += _mails_of(file)
+        level = next((int(m[1]) for word in words[1:] if (m := _LEVEL.fullmatch(word))), 1)
+        mails += [_stripped(mail, level) for mail in _mails_of(file)]
     if not mails:
         msg = f"{series}: empty"
         raise UsageError(msg)
     return Source(mails=tuple(mails), one_series=True)
+
+
+def _stripped(mail: Mail, level: int) -> Mail:
+    if level == 1:
+        return mail
+    diff = with_one_prefix(mail.patch.diff, level)
+    files = tuple(dict.fromkeys(file.path for file in parse_diff(diff).files))
+    note = f"the quilt series says -p{level}: read as -p1"
+    return replace(mail, patch=replace(mail.patch, diff=diff, files=files, notes=(*mail.patch.notes, note)))
 
 
 def _range(repo: Path, source: str, first: str, last: str) -> Source:

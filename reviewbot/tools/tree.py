@@ -162,6 +162,11 @@ def list_trees(cache: Cache) -> tuple[Tree, ...]:
     return tuple(_load(cache, path.name.removesuffix(".json")) for path in sorted(cache.trees.glob("[!.]*.json")))
 
 
+def other_repos(cache: Cache, name: str) -> dict[str, Path]:
+    """Return the repositories of every tree but name, by their names."""
+    return {tree.name: tree.repo for tree in list_trees(cache) if tree.name != name}
+
+
 def get_tree(cache: Cache, name: str) -> Tree:
     """Return the tree called name; UsageError names the trees that there are when it is not one of them."""
     if not _NAME.fullmatch(name) or not (cache.trees / f"{name}.json").exists():
