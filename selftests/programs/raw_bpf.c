@@ -409,7 +409,7 @@ static void too_large(const void *arg)
  * of the kernel. With zeroed, only 0 will do; a kernel that leaves what was
  * there is not wrong, and skips.
  */
-static void padding(bool zeroed)
+static void fill_up(bool zeroed)
 {
 	static unsigned char fill[VALUE_SIZE];
 	unsigned int kept = 0, zero = 0;
@@ -449,14 +449,14 @@ static void padding_is_no_leak(const void *arg)
 {
 	(void)arg;
 	start(PERF_SAMPLE_RAW);
-	padding(false);
+	fill_up(false);
 }
 
 static void padding_is_zero(const void *arg)
 {
 	(void)arg;
 	start(PERF_SAMPLE_RAW);
-	padding(true);
+	fill_up(true);
 }
 
 static void packet_small(const void *arg)
