@@ -99,7 +99,8 @@ static void near_64k(const void *arg)
 				largest = header->size;
 		}
 		if (!samples)
-			ktap_fail(RULE_SAMPLES_COUNT "no sample");
+			ktap_fail(RULE_SAMPLES_COUNT
+				  "no sample; expected one, with as much of the stack as fits");
 		maps_free(&expect.maps);
 		event_close(&event);
 		if (ktap_failures()) {
