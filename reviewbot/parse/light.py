@@ -1,6 +1,7 @@
 """The mails of a whole archive, read at speed and held small: what assembly asks for, and no more.
 
-In: the bytes of one message. Out: its Mails, whose parsed diffs are dropped, and of replies all but their trailers.
+In: the bytes of one message. Out: its Mails, without the hunks of their parsed diffs, and without what replies say but
+their trailers.
 Most mails of a list are plain replies without a diff: these are told by their header and a few searches, without the
 whole way through MIME and the diff parser.
 """
@@ -40,7 +41,9 @@ def light(mail: Mail) -> Mail:
     if mail.kind == "cover":
         return mail
     if mail.kind == "patch":
-        return replace(mail, diff=_NO_DIFF)
+        # The blobs of the files say which patch builds on which.
+        files = tuple(replace(file, hunks=()) for file in mail.diff.files)
+        return replace(mail, diff=replace(_NO_DIFF, files=files))
     said = "\n".join(trailers(mail.patch.message + "\n" + mail.below)) if mail.kind == "reply" else ""
     return replace(mail, diff=_NO_DIFF, below="", patch=replace(mail.patch, message=said, diff="", notes=(), files=()))
 

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from reviewbot.errors import UsageError
+from reviewbot.parse.attached import read_mails
+from reviewbot.parse.light import light
+from reviewbot.parse.mail import split_messages
 from reviewbot.parse.patch import read_mail
 from reviewbot.parse.series import Assembly, assemble
 from reviewbot.stages.intake import intake
 from reviewbot.tests.test_apply import diff
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
+DATA = Path(__file__).parent / "data" / "mail"
 ALEX = "Alex Example <alex@example.com>"
 ZED = "Zed Example <zed@example.com>"
 
@@ -153,3 +154,10 @@ def test_a_single_patch_sent_again_replaces_the_first() -> None:
     one = sending("a", ("x", "y"))
     got = assembled(*one, mail("[PATCH 2/2] y", "b2@x", "a2@x", new="b2", day=22))
     assert added(got) == [["a1", "b2"]]
+
+
+@pytest.mark.parametrize("file", sorted(DATA.glob("*.mbox")), ids=lambda file: file.stem)
+def test_an_archive_is_assembled_from_small_mails_as_from_whole_ones(file: Path) -> None:
+    with file.open("rb") as lines:
+        mails = [mail for raw in split_messages(iter(lines)) for mail in read_mails(raw.data)]
+    assert assemble([light(mail) for mail in mails]) == assemble(mails)
