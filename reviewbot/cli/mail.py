@@ -26,7 +26,7 @@ def intake(
     newest: Annotated[int, typer.Option("--newest", min=0, help="Of a whole archive, only the last mails.")] = 0,
     as_json: AsJson = False,
 ) -> None:
-    """Print what is understood of a series; --inbox without SOURCE goes through the whole archive."""
+    """Print what is understood of a series; --inbox without SOURCE goes through a whole archive (also mbox or maildir)."""
     from reviewbot.report.intake import render_intake  # noqa: PLC0415
     from reviewbot.stages.intake import intake as read  # noqa: PLC0415
     from reviewbot.tools.tree import get_tree  # noqa: PLC0415

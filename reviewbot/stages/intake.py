@@ -18,7 +18,7 @@ from reviewbot.parse.series import Assembly, Skipped, assemble
 from reviewbot.parse.stream import assemblies
 from reviewbot.tools.inbox import epochs, mails_of
 from reviewbot.tools.shelf import Shelf
-from reviewbot.tools.sources import read_source
+from reviewbot.tools.sources import is_mailbox, raw_messages, read_source
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -73,7 +73,9 @@ def read_series(
 
 
 def archive(inbox: Path, *, newest: int = 0) -> Iterator[Assembly]:
-    """Read a whole public-inbox archive as a stream of series, in bounded memory; newest limits it to the last mails.
+    """Read a whole archive as a stream of series, in bounded memory: a public-inbox, a maildir, or a file of mails.
+
+    newest limits a public-inbox to its last mails.
 
     An Assembly holds one series, or mails that were skipped, each with its reason; each mail is in one Assembly. Raises
     UsageError when there is no archive.
@@ -83,6 +85,10 @@ def archive(inbox: Path, *, newest: int = 0) -> Iterator[Assembly]:
 
 
 def _all_mails(inbox: Path, newest: int) -> Iterator[Mail]:
+    if is_mailbox(inbox):
+        for raw in raw_messages(inbox):
+            yield from read_light(raw.data, oversized=raw.oversized)
+        return
     for repo in epochs(inbox):
         for _, mails in mails_of(repo, read_light, newest=newest):
             yield from mails

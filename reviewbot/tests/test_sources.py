@@ -307,3 +307,17 @@ def test_a_git_diff_for_p2_loses_one_component_in_every_header() -> None:
 def test_an_empty_word_is_no_source(source: str) -> None:
     with pytest.raises(UsageError, match="an empty word is no source"):
         intake(source)
+
+
+def test_a_file_and_a_maildir_are_archives_too(tmp_path: Path, inbox: Path) -> None:
+    wanted = list(archive(inbox))
+    packed = tmp_path / "all.mbox.gz"
+    packed.write_bytes(gzip.compress(THREAD.read_bytes()))
+    maildir = tmp_path / "maildir"
+    (maildir / "cur").mkdir(parents=True)
+    for number, raw in enumerate(split_messages(split_lines(THREAD.read_bytes()))):
+        (maildir / "cur" / f"{number}:2,S").write_bytes(raw.data)
+    assert list(archive(packed)) == list(archive(maildir)) == list(archive(THREAD)) == wanted
+    packed.write_bytes(packed.read_bytes()[:-9])
+    with pytest.raises(UsageError, match=r"all\.mbox\.gz: broken compressed file"):
+        list(archive(packed))
