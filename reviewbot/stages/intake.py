@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 from reviewbot.errors import UsageError
 from reviewbot.model import Outcome, Series, StageResult, Status
 from reviewbot.parse.answers import answers
-from reviewbot.parse.light import read_light
+from reviewbot.parse.light import not_read, read_light
 from reviewbot.parse.series import Assembly, Skipped, assemble
 from reviewbot.parse.stream import assemblies
-from reviewbot.tools.inbox import epochs, mails_of
+from reviewbot.tools.inbox import MAX_MAIL_BYTES, epochs, mails_of
 from reviewbot.tools.shelf import Shelf
 from reviewbot.tools.sources import is_mailbox, raw_messages, read_source
 
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 STAGE = "intake"
 _MOST_POOL = 100
+_TOO_LARGE = f"larger than {MAX_MAIL_BYTES >> 20} MiB (limit MAX_MAIL_BYTES)"
 
 
 def intake(
@@ -90,8 +91,8 @@ def _all_mails(inbox: Path, newest: int) -> Iterator[Mail]:
             yield from read_light(raw.data, oversized=raw.oversized)
         return
     for repo in epochs(inbox):
-        for _, mails in mails_of(repo, read_light, newest=newest):
-            yield from mails
+        for oid, mails in mails_of(repo, read_light, newest=newest):
+            yield from (not_read(oid, _TOO_LARGE),) if mails is None else mails
 
 
 def _without_needed(assembly: Assembly) -> tuple[Assembly, tuple[Series, ...]]:

@@ -140,7 +140,7 @@ def test_a_message_id_in_an_inbox_gives_its_thread(inbox: Path, tmp_path: Path, 
         assert same(read(name, inbox=inbox, index=index), plain)
     with pytest.raises(UsageError, match=r"nosuch@example\.com: not in the inbox"):
         intake("nosuch@example.com", inbox=inbox, index=index)
-    assert [len(mail) for _, mail in mails_of(inbox / "git" / "0.git", bytes)] == [
+    assert [mail for _, mail in mails_of(inbox / "git" / "0.git", len)] == [
         len(raw.data) for raw in split_messages(split_lines(THREAD.read_bytes()))
     ]
 
@@ -321,3 +321,15 @@ def test_a_file_and_a_maildir_are_archives_too(tmp_path: Path, inbox: Path) -> N
     packed.write_bytes(packed.read_bytes()[:-9])
     with pytest.raises(UsageError, match=r"all\.mbox\.gz: broken compressed file"):
         list(archive(packed))
+
+
+def test_a_mail_above_the_limit_is_told_and_the_rest_of_the_archive_goes_on(
+    inbox: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sizes = sorted(len(raw.data) for raw in split_messages(split_lines(THREAD.read_bytes())))
+    monkeypatch.setattr("reviewbot.tools.inbox.MAX_MAIL_BYTES", sizes[-2])
+    skipped = [s for part in archive(inbox) for s in part.skipped]
+    assert [s.reason for s in skipped].count("larger than 32 MiB (limit MAX_MAIL_BYTES)") == 1
+    assert sum(len(part.series) for part in archive(inbox)) == 1
+    with inboxindex.opened(inbox, tmp_path / "index.sqlite") as table:
+        assert table._db.execute("SELECT COUNT(*) FROM mail").fetchone() == (7,)
