@@ -333,3 +333,20 @@ def test_a_mail_above_the_limit_is_told_and_the_rest_of_the_archive_goes_on(
     assert sum(len(part.series) for part in archive(inbox)) == 1
     with inboxindex.opened(inbox, tmp_path / "index.sqlite") as table:
         assert table._db.execute("SELECT COUNT(*) FROM mail").fetchone() == (7,)
+
+
+def test_patches_attached_to_one_mail_are_patches_of_their_own_in_an_archive(tmp_path: Path) -> None:
+    part = (DATA / "a01-plain.patch").read_bytes().partition(b"\n")[2]
+    other = (DATA / "c05-plusplus-lines.patch").read_bytes().partition(b"\n")[2]
+    head = b"From: A <a@example.com>\nSubject: [PATCH] both\nMessage-ID: <o@x>\nMIME-Version: 1.0\n"
+    body = head + b"Content-Type: multipart/mixed; boundary=cut\n\n"
+    for number, one in enumerate((part, other), 1):
+        one = one.replace(b"[PATCH]", b"[PATCH %d/2]" % number)  # noqa: PLW2901
+        body += b"--cut\nContent-Type: text/x-patch; name=%d.patch\n\n" % number + one + b"\n"
+    envelope = b"From a@example.com Thu Jan  1 00:00:00 1970\n"
+    inbox = make_inbox(tmp_path / "git" / "0.git", envelope + body + b"--cut--\n").parent.parent
+    found = [series for assembly in archive(inbox) for series in assembly.series]
+    looked_up = read("o@x", inbox=inbox, index=tmp_path / "index.sqlite")
+    for series in (*found, looked_up):
+        assert ([p.number for p in series.patches], series.missing, series.msgid) == ([1, 2], (), "o@x")
+    assert len(found) == 1
