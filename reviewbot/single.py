@@ -22,7 +22,7 @@ from reviewbot.tools.tree import Tree, get_tree
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from reviewbot.model import ApplyResult, Outcome, Series, StageResult
+    from reviewbot.model import ApplyResult, Outcome, Report, Series, StageResult
     from reviewbot.request import Request
     from reviewbot.tools.cache import Cache
 
@@ -81,17 +81,26 @@ def generate_selftests(request: Request, cache: Cache) -> tuple[str, ...]:
     )
 
 
-def compare_revisions(old: str, new: str, cache: Cache, *, tree: str = "", base: str = "") -> StageResult:
+def compare_revisions(
+    old: str,
+    new: str,
+    cache: Cache,
+    *,
+    tree: str = "",
+    base: str = "",
+    reports: tuple[Report, Report] | None = None,
+) -> StageResult:
     """Compare two revisions of a series, given as sources; with a tree, git range-diff is part of the answer.
 
-    Raises UsageError for a source that holds no series.
+    With the reports of a run of each, the answer says which findings are addressed. Raises UsageError for a source
+    that holds no series.
     """
     both = [read_prerequisite(source) for source in (old, new)]
     if not tree:
-        return diff_versions(*both).result
+        return diff_versions(*both, reports=reports).result
     known = get_tree(cache, tree)
     bases = [choose_base(known.repo, known.name, s, rev=base, describe=known.describe).value for s in both]
     if bases[0] is None or bases[1] is None:
-        return diff_versions(*both).result
+        return diff_versions(*both, reports=reports).result
     scratch = cache.dir("scratch", f"versions-{os.getpid()}")
-    return diff_versions(*both, repo=known.repo, bases=(bases[0], bases[1]), scratch=scratch).result
+    return diff_versions(*both, repo=known.repo, bases=(bases[0], bases[1]), scratch=scratch, reports=reports).result

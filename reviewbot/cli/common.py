@@ -15,6 +15,7 @@ from reviewbot.report.clean import one_line
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from reviewbot.model import Report
     from reviewbot.tools.cache import Cache
 
 STDIN_LIMIT_BYTES = 128 << 20  # a series of 1,000 patches has some 30 MiB
@@ -60,6 +61,17 @@ def die(text: str, status: int) -> NoReturn:
     """Print one line on standard error and exit with status."""
     print(f"reviewbot: {one_line(text)}", file=sys.stderr)
     sys.exit(status)
+
+
+def read_results(path: Path) -> Report:
+    """Return the report in a results.json. Raises UsageError, which names the file."""
+    from reviewbot.report.results import parse_results  # noqa: PLC0415 - the command line starts fast
+
+    try:
+        return parse_results(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, UsageError) as error:
+        msg = f"{path}: {getattr(error, 'strerror', None) or error}"
+        raise UsageError(msg) from error
 
 
 def read_stdin(source: str) -> bytes | None:

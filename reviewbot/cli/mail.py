@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from reviewbot.cli.common import EXIT_INCONCLUSIVE, AsJson, Base, Inbox, open_cache, read_stdin
+from reviewbot.cli.common import EXIT_INCONCLUSIVE, AsJson, Base, Inbox, open_cache, read_results, read_stdin
 from reviewbot.errors import UsageError
 from reviewbot.report.clean import one_line, visible
 
@@ -26,7 +26,7 @@ def intake(
     newest: Annotated[int, typer.Option("--newest", min=0, help="Of a whole archive, only the last mails.")] = 0,
     as_json: AsJson = False,
 ) -> None:
-    """Print what is understood of a series; --inbox without SOURCE goes through the whole archive."""
+    """Print what is understood of a series; --inbox alone goes through a whole archive (also an mbox or maildir)."""
     from reviewbot.report.intake import render_intake  # noqa: PLC0415
     from reviewbot.stages.intake import intake as read  # noqa: PLC0415
     from reviewbot.tools.tree import get_tree  # noqa: PLC0415
@@ -86,11 +86,16 @@ def versions(
     new: Annotated[str, typer.Argument(metavar="NEW")],
     tree: Annotated[str, typer.Option("--tree", metavar="NAME", help="Adds git range-diff, where both apply.")] = "",
     base: Base = "",
+    reports: Annotated[
+        tuple[Path, Path] | None,
+        typer.Option("--reports", metavar="OLD.JSON NEW.JSON", help="results.json of both: which findings are gone."),
+    ] = None,
 ) -> None:
-    """Compare two revisions of a series patch by patch."""
+    """Compare two revisions of a series patch by patch, and what was found in each."""
     from reviewbot.single import compare_revisions  # noqa: PLC0415
 
-    result = compare_revisions(old, new, open_cache(), tree=tree, base=base)
+    both = (read_results(reports[0]), read_results(reports[1])) if reports else None
+    result = compare_revisions(old, new, open_cache(), tree=tree, base=base, reports=both)
     print(one_line(result.summary))
     for name, value in result.facts:
         print(f"  {one_line(name)}: {one_line(value)}")

@@ -25,6 +25,7 @@ from reviewbot.cli.common import (
     TreeName,
     note_to_stderr,
     open_cache,
+    read_results,
     read_stdin,
     typed,
 )
@@ -130,17 +131,10 @@ def report_again(
     from reviewbot.report.html import render_html  # noqa: PLC0415
     from reviewbot.report.junit import render_junit  # noqa: PLC0415
     from reviewbot.report.mail import render_mail  # noqa: PLC0415
-    from reviewbot.report.results import parse_results  # noqa: PLC0415
     from reviewbot.report.text import render_text  # noqa: PLC0415
 
     forms = {"html": render_html, "text": render_text, "mail": render_mail, "junit": render_junit}
     if form not in forms:
         msg = f"--format {form}: not one of {', '.join(forms)}"
         raise UsageError(msg)
-    try:
-        text = results.read_text(encoding="utf-8")
-        report = parse_results(text)
-    except (OSError, UnicodeDecodeError, UsageError) as error:
-        msg = f"{results}: {getattr(error, 'strerror', None) or error}"
-        raise UsageError(msg) from error
-    sys.stdout.write(forms[form](report) + "\n")
+    sys.stdout.write(forms[form](read_results(results)) + "\n")

@@ -16,9 +16,10 @@ from reviewbot.model import Patch
 from reviewbot.parse.attached import read_mails
 from reviewbot.parse.charset import decode
 from reviewbot.parse.diff import ParsedDiff
+from reviewbot.parse.log import cut_log
 from reviewbot.parse.mime import parameters, parse_header
-from reviewbot.parse.patch import Mail, cut_log, message_id, parent_ids
-from reviewbot.parse.subject import parse_subject
+from reviewbot.parse.patch import Mail, message_id, parent_ids
+from reviewbot.parse.subject import Subject, parse_subject
 from reviewbot.parse.trailers import trailers
 
 _ENCODINGS = frozenset({"", "7bit", "8bit", "binary", "quoted-printable"})
@@ -30,10 +31,16 @@ _IN_BODY = re.compile(rb"\s*>?(?:From|Subject|Date):")
 _NO_DIFF = ParsedDiff()
 
 
-def read_light(raw: bytes) -> tuple[Mail, ...]:
-    """Return the mails that one message holds, made small; never raises."""
+def read_light(raw: bytes, *, oversized: bool = False) -> tuple[Mail, ...]:
+    """Return the mails that one message holds, made small; never raises. oversized tells that the message was cut."""
     reply = _plain_reply(raw)
-    return (reply,) if reply else tuple(map(light, read_mails(raw)))
+    return (reply,) if reply else tuple(map(light, read_mails(raw, oversized=oversized)))
+
+
+def not_read(name: str, reason: str) -> Mail:
+    """Return what stands for a mail that was not read; name is what the archive calls it."""
+    patch = Patch(subject="", message="", diff="", msgid=name)
+    return Mail(kind="skipped", subject=Subject(title=""), patch=patch, diff=_NO_DIFF, reason=reason)
 
 
 def light(mail: Mail) -> Mail:

@@ -16,6 +16,7 @@ from reviewbot.parse.address import parse_author
 from reviewbot.parse.characters import odd_characters
 from reviewbot.parse.diff import ParsedDiff, parse_diff, starts_diff
 from reviewbot.parse.flowed import undo_flowed
+from reviewbot.parse.log import cut_log
 from reviewbot.parse.mime import Message, parse_message
 from reviewbot.parse.subject import Subject, parse_subject
 
@@ -30,7 +31,6 @@ _SCISSORS = re.compile(r"^(?=.*(?:>8|8<|>%|%<))[-\s><8%]*(?:cut here)?[-\s><8%]*
 # The lines that may be scissors: a search that goes over every mail, so it never steps back.
 _SCISSORS_LIKE = re.compile(r"\n[-><8%][-><8% \t\r]*+(?:(?i:cut here)[-><8% \t\r]*+){0,2}+(?=\n|\Z)")
 _SEED_AUTHOR = re.compile(r"\[([^\[\]]{1,200})\]\s*")
-_END_OF_LOG = re.compile(r"\n(?:diff -|Index: |---(?=\s*$)|--- )", re.MULTILINE)
 _SIGNED = re.compile(r"^Signed-off-by:", re.MULTILINE | re.IGNORECASE)
 _LIST_HOST = re.compile(
     r"@(?:vger\.kernel\.org|lists\.[\w.-]+|[\w.-]+\.lists\.[\w.-]+|kvack\.org|googlegroups\.com|[\w-]+\.dev)"
@@ -264,32 +264,6 @@ class _Builder:
             self.notes.append("Signed-off-by is below the --- line" if below else "no Signed-off-by")
         self.notes += _diffstat_notes(diff, rest)
         self.notes += odd_characters({"subject": self.subject.title, "log": log, "diff": diff.text})
-
-
-def cut_log(text: str) -> tuple[str, str]:
-    """Return the log of a mail's text, and the rest from the separator on, by git-mailinfo(1)'s rules."""
-    for match in _END_OF_LOG.finditer(f"\n{text}"):
-        at = match.start()
-        if match[0] != "\n--- " or text[at:].split("\n", 1)[0].rstrip() == "---" or _names_a_file(text, at):
-            return _tidy(text[:at].split("\n")), text[at:]
-    return _tidy(_unsigned(text.split("\n"))), ""
-
-
-def _names_a_file(text: str, at: int) -> bool:
-    return starts_diff(text[at : at + 10_000].split("\n", 3), 0)
-
-
-def _unsigned(lines: list[str]) -> list[str]:
-    # Without the signature of the mail program.
-    for index in range(len(lines) - 1, max(-1, len(lines) - 12), -1):
-        if lines[index] == "-- ":
-            return lines[:index]
-    return lines
-
-
-def _tidy(lines: list[str]) -> str:
-    text = "\n".join(line.rstrip() for line in lines).strip("\n")
-    return f"{text}\n" if text else ""
 
 
 def _diffstat_notes(diff: ParsedDiff, rest: str) -> list[str]:

@@ -65,11 +65,12 @@ class Posting:
         return list(self.patches) if self.keep_order else sorted(self.patches, key=lambda m: m.subject.number)
 
     def replies_to_older(self, others: Sequence[Posting]) -> bool:
-        """Tell whether it was sent into the thread of an older revision, as some new patches for it.
+        """Tell whether it was sent into the thread of an older revision, as some new patches for it or sent again.
 
         A revision with a cover letter of its own was sent whole: what it lacks was lost on the way.
         """
-        return self.cover is None and any(p.thread == self.thread and p.revision < self.revision for p in others)
+        own = (self.revision, self.resend)
+        return self.cover is None and any(p.thread == self.thread and (p.revision, p.resend) < own for p in others)
 
 
 def collect(mails: Sequence[Mail], groups: Sequence[int], *, one_series: bool = False) -> list[Posting]:

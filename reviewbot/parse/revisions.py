@@ -72,7 +72,9 @@ def _join_shared(index: int, postings: Sequence[Posting], earlier: Sequence[int]
     titles = {plain(m.subject.title) for m in posting.patches}
     for other_index in earlier:
         other = postings[other_index]
-        if other.revision == posting.revision or not same_person(other.mails[0], posting.mails[0]):
+        if (other.revision, other.resend) == (posting.revision, posting.resend) or not same_person(
+            other.mails[0], posting.mails[0]
+        ):
             continue
         shared = titles & {plain(m.subject.title) for m in other.patches}
         if shared and (len(shared) * 2 >= min(len(titles), len(other.patches)) or posting.total == other.total):

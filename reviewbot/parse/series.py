@@ -114,7 +114,9 @@ def _choice_notes(chosen: Posting, ranked: Sequence[Posting]) -> list[str]:
     if older:
         notes.append(f"v{chosen.revision} is reviewed; older revisions left out: {', '.join(f'v{n}' for n in older)}")
     same = [p for p in ranked[1:] if p.revision == chosen.revision]
-    if same and chosen.resend:
+    if same and chosen.resend and not chosen.complete:
+        notes.append(f"sent {len(same) + 1} times, the last time in part: that part is taken from the RESEND")
+    elif same and chosen.resend:
         equal = all(p.contents == chosen.contents for p in same)
         notes.append(
             f"sent {len(same) + 1} times: the RESEND is reviewed; "

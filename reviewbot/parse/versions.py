@@ -10,12 +10,13 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from reviewbot.model import Finding, Origin, Status
 from reviewbot.parse.patchid import patch_id
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from reviewbot.model import Finding, Patch, Series
+    from reviewbot.model import Patch, Report, Series
 
 _ALIKE = 0.5
 _SHOWN_LINES = 200
@@ -59,6 +60,16 @@ def compare_versions(old: Series, new: Series) -> tuple[PatchChange, ...]:
     dropped = [(o, p) for o, p in enumerate(old.patches) if o not in matched]
     changes += [PatchChange(kind="dropped", old=o + 1, new=0, subject=p.subject) for o, p in dropped]
     return tuple(changes)
+
+
+def troubles(report: Report) -> list[Finding]:
+    """Return what a run held against the series: its findings, and its failing cases as findings of their names."""
+    found = [f for stage in report.stages for f in stage.findings if f.counts]
+    cases = [case for stage in report.stages for case in stage.cases if case.counts]
+    return found + [
+        Finding(title=f"{case.name} fails", severity=Status.FAIL, origin=Origin.INTRODUCED, excerpt=case.excerpt)
+        for case in cases
+    ]
 
 
 def addressed(old: Sequence[Finding], new: Sequence[Finding]) -> Addressed:

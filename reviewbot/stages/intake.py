@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING
 from reviewbot.errors import UsageError
 from reviewbot.model import Outcome, Series, StageResult, Status
 from reviewbot.parse.answers import answers
-from reviewbot.parse.light import read_light
+from reviewbot.parse.light import not_read, read_light
 from reviewbot.parse.series import Assembly, Skipped, assemble
 from reviewbot.parse.stream import assemblies
-from reviewbot.tools.inbox import epochs, mails_of
+from reviewbot.tools.inbox import MAX_MAIL_BYTES, epochs, mails_of
 from reviewbot.tools.shelf import Shelf
-from reviewbot.tools.sources import read_source
+from reviewbot.tools.sources import is_mailbox, raw_messages, read_source
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 STAGE = "intake"
 _MOST_POOL = 100
+_TOO_LARGE = f"larger than {MAX_MAIL_BYTES >> 20} MiB (limit MAX_MAIL_BYTES)"
 
 
 def intake(
@@ -73,7 +74,9 @@ def read_series(
 
 
 def archive(inbox: Path, *, newest: int = 0) -> Iterator[Assembly]:
-    """Read a whole public-inbox archive as a stream of series, in bounded memory; newest limits it to the last mails.
+    """Read a whole archive as a stream of series, in bounded memory: a public-inbox, a maildir, or a file of mails.
+
+    newest limits a public-inbox to its last mails.
 
     An Assembly holds one series, or mails that were skipped, each with its reason; each mail is in one Assembly. Raises
     UsageError when there is no archive.
@@ -83,9 +86,13 @@ def archive(inbox: Path, *, newest: int = 0) -> Iterator[Assembly]:
 
 
 def _all_mails(inbox: Path, newest: int) -> Iterator[Mail]:
+    if is_mailbox(inbox):
+        for raw in raw_messages(inbox):
+            yield from read_light(raw.data, oversized=raw.oversized)
+        return
     for repo in epochs(inbox):
-        for _, mails in mails_of(repo, read_light, newest=newest):
-            yield from mails
+        for oid, mails in mails_of(repo, read_light, newest=newest):
+            yield from (not_read(oid, _TOO_LARGE),) if mails is None else mails
 
 
 def _without_needed(assembly: Assembly) -> tuple[Assembly, tuple[Series, ...]]:

@@ -1,6 +1,6 @@
 """Two revisions of a series compared: patch by patch, and with git range-diff where both apply.
 
-In: two Series, and a tree when there is one. Out: Outcome[VersionDiff].
+In: two Series, a tree when there is one, and the reports of earlier runs. Out: Outcome[VersionDiff].
 """
 
 from __future__ import annotations
@@ -10,14 +10,15 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from reviewbot.model import BaseInfo, Outcome, Series, StageResult, Status
-from reviewbot.parse.versions import PatchChange, compare_versions
+from reviewbot.model import BaseInfo, Outcome, Report, Series, StageResult, Status, VerdictKind
+from reviewbot.parse.versions import PatchChange, addressed, compare_versions, troubles
 from reviewbot.tools.applier import Applier, steps_of
 from reviewbot.tools.git import git
 from reviewbot.tools.patching import make_commits
 from reviewbot.tools.refusal import refusal
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
 STAGE = "diff-versions"
@@ -39,8 +40,12 @@ def diff_versions(
     repo: Path | None = None,
     bases: tuple[BaseInfo, BaseInfo] | None = None,
     scratch: Path | None = None,
+    reports: tuple[Report, Report] | None = None,
 ) -> Outcome[VersionDiff]:
-    """Compare two revisions. With repo, bases (of old and of new) and scratch, git range-diff is added."""
+    """Compare two revisions. With repo, bases (of old and of new) and scratch, git range-diff is added.
+
+    With reports (of runs of old and of new), the facts say which earlier findings are addressed.
+    """
     started = time.monotonic()
     changes = compare_versions(old, new)
     text, why = "", "no tree was given"
@@ -56,10 +61,20 @@ def diff_versions(
         facts=(
             *((f"{c.old or '-'} → {c.new or '-'}", f"{c.kind}: {c.subject}") for c in changes),
             *((("range-diff", f"left out: {why}"),) if not text else ()),
+            *(_findings(*reports) if reports else ()),
         ),
         excerpt=text[:20_000],
     )
     return Outcome(result=result, value=VersionDiff(changes=changes, range_diff=text))
+
+
+def _findings(old: Report, new: Report) -> Iterator[tuple[str, str]]:
+    found = addressed(troubles(old), troubles(new))
+    # What was not looked at is not addressed.
+    answered = new.run.finished and new.verdict is not VerdictKind.INCONCLUSIVE
+    gone = "addressed" if answered else f"not seen again, in a run without an answer ({new.verdict})"
+    for word, findings in ((gone, found.gone), ("still there", found.still), ("new finding", found.fresh)):
+        yield from ((word, f"{f.title} ({f.file})" if f.file else f.title) for f in findings)
 
 
 def _range_diff(

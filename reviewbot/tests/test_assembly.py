@@ -161,3 +161,16 @@ def test_an_archive_is_assembled_from_small_mails_as_from_whole_ones(file: Path)
     with file.open("rb") as lines:
         mails = [mail for raw in split_messages(iter(lines)) for mail in read_mails(raw.data)]
     assert assemble([light(mail) for mail in mails]) == assemble(mails)
+
+
+@pytest.mark.parametrize("ref", ["a2@x", "a1@x"])
+def test_a_resend_of_one_part_is_filled_from_what_was_sent_before(ref: str) -> None:
+    got = assembled(*sending("a", ("x", "y")), mail("[PATCH RESEND 2/2] y", "r@x", ref, new="r2", day=22))
+    assert added(got) == [["a1", "r2"]]
+    assert "sent 2 times, the last time in part: that part is taken from the RESEND" in got.series[0].notes
+    assert "1/2 of v1 came in another mail" in got.series[0].notes
+
+
+def test_a_whole_resend_with_a_lost_part_is_not_filled_from_another_thread() -> None:
+    again = mail("[PATCH RESEND 2/2] y", "r@x", new="r2", day=22)
+    assert [(one.missing, len(one.patches)) for one in assembled(again).series] == [((1,), 1)]

@@ -101,6 +101,15 @@ def test_the_quick_way_through_an_archive_reads_the_same(data: bytes) -> None:
             assert [_said(m) for m in read_light(mail)] == [_said(light(m)) for m in read_mails(mail)]
 
 
+def test_the_quick_way_reads_the_same_of_every_mail_here() -> None:
+    raws = [raw.data for path in FILES for raw in split_messages(split_lines(path.read_bytes()))]
+    raws += [raw.replace(b"\nSubject: ", b"\nSubject: Re: ", 1) for raw in raws]
+    replies = [mail for raw in raws for mail in read_light(raw) if mail.kind == "reply"]
+    assert sum("-by: " in mail.patch.message for mail in replies) > 3
+    for raw in raws:
+        assert [_said(m) for m in read_light(raw)] == [_said(light(m)) for m in read_mails(raw)]
+
+
 def _said(mail: Mail) -> Mail:
     # What assembly reads; the quick way decodes nothing else of a reply.
     if mail.kind != "reply":

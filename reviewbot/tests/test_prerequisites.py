@@ -153,7 +153,7 @@ def test_patch_ids_are_those_of_git(name: str) -> None:
 def test_footers_are_whole_lines() -> None:
     text = " base-commit: 1111111111111111\nbase-commit: v7.2-rc1\nsee base-commit: 2222222222222222\nchange-id: a b\n"
     got = parse_footers([text])
-    assert (got.base_commit, got.odd_base, got.change_id, got.prerequisites) == ("", "v7.2-rc1", "", ())
+    assert (got.base_commit, got.odd_base, got.change_id, got.prerequisites) == ("v7.2-rc1", "", "", ())
 
 
 def test_the_seed_needs_its_two_sample_types() -> None:

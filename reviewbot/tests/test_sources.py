@@ -140,7 +140,7 @@ def test_a_message_id_in_an_inbox_gives_its_thread(inbox: Path, tmp_path: Path, 
         assert same(read(name, inbox=inbox, index=index), plain)
     with pytest.raises(UsageError, match=r"nosuch@example\.com: not in the inbox"):
         intake("nosuch@example.com", inbox=inbox, index=index)
-    assert [len(mail) for _, mail in mails_of(inbox / "git" / "0.git", bytes)] == [
+    assert [mail for _, mail in mails_of(inbox / "git" / "0.git", len)] == [
         len(raw.data) for raw in split_messages(split_lines(THREAD.read_bytes()))
     ]
 
@@ -307,3 +307,46 @@ def test_a_git_diff_for_p2_loses_one_component_in_every_header() -> None:
 def test_an_empty_word_is_no_source(source: str) -> None:
     with pytest.raises(UsageError, match="an empty word is no source"):
         intake(source)
+
+
+def test_a_file_and_a_maildir_are_archives_too(tmp_path: Path, inbox: Path) -> None:
+    wanted = list(archive(inbox))
+    packed = tmp_path / "all.mbox.gz"
+    packed.write_bytes(gzip.compress(THREAD.read_bytes()))
+    maildir = tmp_path / "maildir"
+    (maildir / "cur").mkdir(parents=True)
+    for number, raw in enumerate(split_messages(split_lines(THREAD.read_bytes()))):
+        (maildir / "cur" / f"{number}:2,S").write_bytes(raw.data)
+    assert list(archive(packed)) == list(archive(maildir)) == list(archive(THREAD)) == wanted
+    packed.write_bytes(packed.read_bytes()[:-9])
+    with pytest.raises(UsageError, match=r"all\.mbox\.gz: broken compressed file"):
+        list(archive(packed))
+
+
+def test_a_mail_above_the_limit_is_told_and_the_rest_of_the_archive_goes_on(
+    inbox: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sizes = sorted(len(raw.data) for raw in split_messages(split_lines(THREAD.read_bytes())))
+    monkeypatch.setattr("reviewbot.tools.inbox.MAX_MAIL_BYTES", sizes[-2])
+    skipped = [s for part in archive(inbox) for s in part.skipped]
+    assert [s.reason for s in skipped].count("larger than 32 MiB (limit MAX_MAIL_BYTES)") == 1
+    assert sum(len(part.series) for part in archive(inbox)) == 1
+    with inboxindex.opened(inbox, tmp_path / "index.sqlite") as table:
+        assert table._db.execute("SELECT COUNT(*) FROM mail").fetchone() == (7,)
+
+
+def test_patches_attached_to_one_mail_are_patches_of_their_own_in_an_archive(tmp_path: Path) -> None:
+    part = (DATA / "a01-plain.patch").read_bytes().partition(b"\n")[2]
+    other = (DATA / "c05-plusplus-lines.patch").read_bytes().partition(b"\n")[2]
+    head = b"From: A <a@example.com>\nSubject: [PATCH] both\nMessage-ID: <o@x>\nMIME-Version: 1.0\n"
+    body = head + b"Content-Type: multipart/mixed; boundary=cut\n\n"
+    for number, one in enumerate((part, other), 1):
+        one = one.replace(b"[PATCH]", b"[PATCH %d/2]" % number)  # noqa: PLW2901
+        body += b"--cut\nContent-Type: text/x-patch; name=%d.patch\n\n" % number + one + b"\n"
+    envelope = b"From a@example.com Thu Jan  1 00:00:00 1970\n"
+    inbox = make_inbox(tmp_path / "git" / "0.git", envelope + body + b"--cut--\n").parent.parent
+    found = [series for assembly in archive(inbox) for series in assembly.series]
+    looked_up = read("o@x", inbox=inbox, index=tmp_path / "index.sqlite")
+    for series in (*found, looked_up):
+        assert ([p.number for p in series.patches], series.missing, series.msgid) == ([1, 2], (), "o@x")
+    assert len(found) == 1

@@ -6,11 +6,12 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
-from reviewbot.model import BaseInfo, Finding, Origin, Patch, Series, Status
-from reviewbot.parse.versions import addressed, compare_versions
+from reviewbot.model import BaseInfo, Finding, Origin, Patch, Series, Status, VerdictKind
+from reviewbot.parse.versions import addressed, compare_versions, troubles
 from reviewbot.report.intake import render_intake
 from reviewbot.stages.intake import intake
 from reviewbot.stages.versions import diff_versions
+from reviewbot.tests import samples
 from reviewbot.tests.mailtree import make_repo
 
 DATA = Path(__file__).parent / "data" / "mail"
@@ -79,6 +80,27 @@ def test_addressed_findings_are_counted_as_a_multiset() -> None:
     assert [f.title for f in got.gone] == ["a", "b"]
     assert [f.title for f in got.still] == ["a"]
     assert [f.title for f in got.fresh] == ["c"]
+
+
+def test_the_comparison_says_which_findings_are_addressed() -> None:
+    one, two = finding("a leak"), finding("b leak")
+    checks = [replace(samples.build(), findings=found) for found in ((one, two), (two,))]
+    old, new = (replace(samples.failing_cases(), stages=(c, samples.selftest())) for c in checks)
+    facts = diff_versions(series(ONE), series(TWO), reports=(old, new)).result.facts
+    assert ("addressed", f"a leak ({FILE})") in facts
+    assert ("still there", f"b leak ({FILE})") in facts
+    facts = diff_versions(series(TWO), series(ONE), reports=(new, old)).result.facts
+    assert ("new finding", f"a leak ({FILE})") in facts
+    silent = replace(new, verdict=VerdictKind.INCONCLUSIVE)
+    facts = diff_versions(series(ONE), series(TWO), reports=(old, silent)).result.facts
+    assert ("not seen again, in a run without an answer (inconclusive)", f"a leak ({FILE})") in facts
+
+
+def test_a_failing_case_is_held_against_the_series_by_its_name() -> None:
+    report = samples.failing_cases()
+    wanted = [f"{c.name} fails" for stage in report.stages for c in stage.cases if c.counts]
+    assert wanted
+    assert [f.title for f in troubles(report)][-len(wanted) :] == wanted
 
 
 def test_intake_as_json() -> None:

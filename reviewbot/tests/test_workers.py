@@ -69,6 +69,7 @@ def test_a_shelf_gives_back_what_was_put_away() -> None:
         assert keys[0] == ""
         assert keys[1] == keys[3]
         assert [shelf.get(key) for key in keys] == texts
+        assert shelf.size_bytes == sum(len(text.encode("utf-8", "surrogatepass")) for text in {*texts})
         shelf.keep(keys[1:3])
         assert [shelf.get(key) for key in keys[:4]] == texts[:4]
         assert shelf.size_bytes < 20

@@ -38,33 +38,36 @@ def epochs(path: Path) -> list[Path]:
 
 def mails_of(
     repo: Path, make: Callable[[bytes], Made], *, newest: int = 0, since: str = ""
-) -> Iterator[tuple[str, Made]]:
+) -> Iterator[tuple[str, Made | None]]:
     """Yield the object id of each mail of one epoch, oldest first, and what make makes of its bytes.
 
-    With newest, only that many of the last ones; since is a commit id after which to begin. A mail above MAX_MAIL_BYTES
-    is left out, and so is one that was taken out of the archive. make runs in processes of its own: what it makes must
-    be something that can be pickled.
+    None stands for a mail above MAX_MAIL_BYTES, which is not read; one that was taken out of the archive is not there.
+    With newest, only that many of the last ones; since is a commit id after which to begin. make runs in processes
+    of its own: what it makes must be something that can be pickled.
     """
     limit = [f"--max-count={newest}"] if newest else []
     span = f"{since}..HEAD" if since and git(repo, "cat-file", "-e", since).ok else "HEAD"
     commits = git_bytes(repo, "rev-list", "--reverse", *limit, span).split()
 
-    def read(start: int) -> list[tuple[str, Made]]:
+    def read(start: int) -> list[tuple[str, Made | None]]:
         batch = [f"{commit.decode()}:m" for commit in commits[start : start + _BATCH_MAILS]]
-        return [(oid, make(data)) for oid, data in _raw(repo, batch)]
+        return [(oid, None if data is None else make(data)) for oid, data in _raw(repo, batch)]
 
     starts = range(0, len(commits), _BATCH_MAILS)
     for part in in_order(read, starts, processes=min(cores(), len(starts))):
         yield from part
 
 
-def _raw(repo: Path, names: Sequence[str]) -> Iterator[tuple[str, bytes]]:
+def _raw(repo: Path, names: Sequence[str]) -> Iterator[tuple[str, bytes | None]]:
     group: list[str] = []
     total = 0
     for fact in object_facts(repo, names):
-        if fact is None or fact[1] > MAX_MAIL_BYTES:
+        if fact is None:
             continue
         oid, size = fact
+        if size > MAX_MAIL_BYTES:
+            yield oid, None
+            continue
         if group and total + size > _BATCH_BYTES:
             yield from _read(repo, group)
             group, total = [], 0

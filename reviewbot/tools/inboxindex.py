@@ -91,7 +91,7 @@ class InboxIndex:
         since = known[0] if known else ""
         with self._db:
             for oid, entries in mails_of(repo, _entries, since=since):
-                self._add(repo, oid, entries)
+                self._add(repo, oid, entries or ())
             self._db.execute("INSERT OR REPLACE INTO epoch VALUES (?, ?)", (str(repo), head))
 
     def _add(self, repo: Path, oid: str, entries: Sequence[_Entry]) -> None:

@@ -56,6 +56,9 @@ _COMPRESSED: dict[bytes, Callable[[BinaryIO], _Lines]] = {
 }
 
 
+_BROKEN = (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
     """The mails of a source.
@@ -107,6 +110,25 @@ def read_source(
     raise UsageError(msg)
 
 
+def is_mailbox(path: Path) -> bool:
+    """Tell whether path is one file, or a maildir, and no repository."""
+    return path.is_file() or (path.is_dir() and any((path / part).is_dir() for part in ("cur", "new")))
+
+
+def raw_messages(path: Path) -> Iterator[RawMessage]:
+    """Yield the messages of an mbox (compressed or not) or a maildir of any size, one at a time. Raises UsageError."""
+    for file in _maildir(path) if path.is_dir() else [path]:
+        try:
+            with file.open("rb") as opened:
+                yield from split_messages(_plain(opened, limit=0))
+        except _BROKEN as error:
+            msg = f"{file}: broken compressed file: {error}"
+            raise UsageError(msg) from error
+        except OSError as error:
+            msg = f"{file}: {error.strerror or error}"
+            raise UsageError(msg) from error
+
+
 def _file(path: Path) -> list[Mail]:
     if not path.is_file():
         msg = f"{path}: neither a file nor a directory"
@@ -118,13 +140,13 @@ def _file(path: Path) -> list[Mail]:
 def _read_stream(file: BinaryIO, name: str) -> list[Mail]:
     try:
         return read_all(_plain(file), name)
-    except (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile) as error:
+    except _BROKEN as error:
         msg = f"{name}: broken compressed file: {error}"
         raise UsageError(msg) from error
 
 
-def _plain(file: BinaryIO) -> Iterator[bytes]:
-    # The lines of a file that may be compressed or UTF-16, within the limit.
+def _plain(file: BinaryIO, limit: int = MAX_INPUT_BYTES) -> Iterator[bytes]:
+    # The lines of a file that may be compressed or UTF-16, within the limit (0 for none).
     head = file.read(6)
     file.seek(0)
     opener = next((one for magic, one in _COMPRESSED.items() if head.startswith(magic)), None)
@@ -135,8 +157,8 @@ def _plain(file: BinaryIO) -> Iterator[bytes]:
     total = 0
     for number, line in enumerate(iter(lambda: stream.readline(MAX_LINE_BYTES), b"")):
         total += len(line)
-        if total > MAX_INPUT_BYTES:
-            msg = f"more than {MAX_INPUT_BYTES} bytes (limit MAX_INPUT_BYTES)"
+        if total > limit > 0:
+            msg = f"more than {limit} bytes (limit MAX_INPUT_BYTES)"
             raise UsageError(msg)
         yield line.removeprefix(codecs.BOM_UTF8) if number == 0 else line
 
@@ -161,7 +183,7 @@ def _limited(raws: Iterator[RawMessage], name: str) -> Iterator[RawMessage]:
 
 def _directory(path: Path) -> Source:
     if (path / "cur").is_dir() or (path / "new").is_dir():
-        files = sorted(f for part in ("cur", "new") for f in (path / part).glob("*") if f.is_file())
+        files = _maildir(path)
         return Source(mails=tuple(m for f in files for m in _mails_of(f)) or _no_mail(path))
     series = path / "series"
     if series.is_file():
@@ -171,6 +193,10 @@ def _directory(path: Path) -> Source:
         msg = f"{path}: no patch files ({', '.join(_PATCH_NAMES)}), no maildir and no quilt series in this directory"
         raise UsageError(msg)
     return Source(mails=tuple(m for f in files for m in _mails_of(f)), one_series=True)
+
+
+def _maildir(path: Path) -> list[Path]:
+    return sorted(f for part in ("cur", "new") for f in (path / part).glob("*") if f.is_file())
 
 
 def _no_mail(path: Path) -> tuple[Mail, ...]:
