@@ -101,7 +101,7 @@ def split_items(text: str, file: str) -> Iterator[Item]:
             continue
         if line.startswith(("/*", "//")):
             end = at
-            while line.startswith("/*") and "*/" not in lines[end]:
+            while line.startswith("/*") and "*/" not in lines[end] and end + 1 < len(lines):
                 end += 1
             comment, at = lines[at : end + 1], end + 1
             continue

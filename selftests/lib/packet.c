@@ -48,7 +48,6 @@ static void detach_filter(void)
 {
 }
 
-#ifdef TC_H_CLSACT
 struct request {
 	struct nlmsghdr header;
 	struct tcmsg message;
@@ -185,24 +184,6 @@ static void detach_classifier(void)
 	if (error)
 		ktap_stop(RULE_TEST_SETUP "the qdisc clsact stays: %s", strerror(-error));
 }
-#else
-static void attach_classifier(int program)
-{
-	(void)program;
-	ktap_skip("this tree has no qdisc clsact");
-}
-
-static void send_frame(const void *data, size_t size, bool paged)
-{
-	(void)data;
-	(void)size;
-	(void)paged;
-}
-
-static void detach_classifier(void)
-{
-}
-#endif
 
 const struct packet_path packet_paths[PACKET_PATHS] = {
 	{ "socket_filter", BPF_PROG_TYPE_SOCKET_FILTER, -1,
