@@ -52,7 +52,7 @@ static void init(struct perf_event_attr *attr, const struct scoped_type *type,
 {
 	const struct sample_type *known = sample_type(type->bit);
 
-	need_bits(type->bit);
+	need_bits(type->bit | bits);
 	if (known && known->needs[0])
 		ktap_skip("needs %s", known->needs);
 	attr_init(attr, SOURCE_FAULTS, type->bit | bits);

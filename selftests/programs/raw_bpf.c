@@ -313,7 +313,8 @@ static void with_others_behind(const void *arg)
 		check_output(size, 0, output(size));
 		decode_sample(&event.attr, (void *)event.record, &sample);
 		if (sample.data_src.data_src != source &&
-		    ktap_fail(RULE_RAW_SIZE "%u bytes: DATA_SRC behind them is %#llx; expected %#llx",
+		    ktap_fail(RULE_RAW_SIZE
+			      "%u bytes: DATA_SRC behind them is %#llx; expected %#llx",
 			      size, sample.data_src.data_src, source))
 			ktap_hexdump(event.record, 64);
 	}
@@ -424,7 +425,8 @@ static void padding_is_no_leak(const void *arg)
 		struct sample sample;
 
 		if (output(size))
-			ktap_stop(RULE_RAW_OUTPUT "the helper fails for %u bytes; expected 0", size);
+			ktap_stop(RULE_RAW_OUTPUT
+				  "the helper fails for %u bytes; expected 0", size);
 		header = event_next(&event);
 		if (!header || decode_sample(&event.attr, header, &sample))
 			ktap_stop(RULE_RAW_OUTPUT "no whole record for %u bytes", size);
