@@ -114,7 +114,7 @@ def _end(lines: Sequence[str], at: int) -> int:
     if lines[at].startswith("#"):
         if _CONDITION.match(lines[at]) and re.match(r"#\s*if", lines[at]):
             return _end_of_condition(lines, at)
-        while lines[at].endswith("\\"):
+        while lines[at].endswith("\\") and at + 1 < len(lines):
             at += 1
         return at
     depth = 0
