@@ -209,16 +209,3 @@ def test_a_guest_sees_no_file_of_the_host(cache: Cache, demo: Request, tmp_path:
     assert not list(machine.root.rglob("reviewbot-canary"))
     assert not Path("/reviewbot-canary").exists()
     assert DEBIAN_SERIES
-
-
-def test_a_stub_that_is_missing_without_bpf(demo: Request, tmp_path: Path) -> None:
-    stub = "+static inline void stack_map_get_build_id_offset"
-    source = broken_seed(tmp_path, f"{stub}(", f"{stub}_other(")
-    prerequisites = [word for path in demo.prerequisites for word in ("--prereq", path)]
-    _, results = reviewbot("review", str(source), "--tree", demo.tree, *prerequisites, out=tmp_path / "out")
-    done = stages(results)
-    assert (done["build"]["status"], done["boot"]["status"]) == ("pass", "pass")
-    assert done["variants"]["status"] == "fail"
-    found = [f for f in done["variants"]["findings"] if f["severity"] == "fail"]
-    assert {(f["file"], f["origin"], f["blame"]) for f in found} == {("kernel/events/core.c", "introduced", "series")}
-    assert all(f["title"].startswith("CONFIG_BPF_SYSCALL=n: error: ") for f in found)
