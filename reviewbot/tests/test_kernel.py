@@ -76,6 +76,7 @@ def test_the_demo(cache: Cache, demo: Request, tmp_path: Path) -> None:
         "header.size": {"perf_prepare_sample"},
         "build-id.size": {"perf_bpf_to_sample_bid_offset"},
         "build-id.mapping": {"perf_output_sample_build_id"},
+        "build-id.kernel": {"perf_output_sample_build_id"},
         "deferred.address": {"perf_resolve_build_id_offsets"},
     }
     assert {line["patch"] for f in findings for line in f["lines"]} == {3}
