@@ -20,7 +20,9 @@ def parse_breaches(diagnostics: str) -> tuple[Breach, ...]:
     for block in f"\n{diagnostics}".split(f"\n{_FAIL}")[1:]:
         breach = _breach(block.split("\n"))
         found.setdefault(breach.rule, breach)
-    return tuple(found.values())
+    # Where the middle was left out, a failure can have lost the line with its rule.
+    named = {breach.seen for breach in found.values() if breach.rule}
+    return tuple(breach for breach in found.values() if breach.rule or breach.seen not in named)
 
 
 def is_whole(diagnostics: str) -> bool:

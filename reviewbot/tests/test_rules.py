@@ -129,3 +129,10 @@ def test_a_rule_that_stands_nowhere_is_one_to_judge() -> None:
     (said,) = explain((broken,), rules, Tree(messages=(("one", "It is empty (size = 0)."),)))
     assert (silent.patched, said.patched) == (Status.WARN, Status.FAIL)
     assert said.breaches[0].sources == ('commit message of "one": "It is empty (size = 0)."',)
+
+
+def test_a_failure_whose_rule_was_cut_off_is_no_second_breach() -> None:
+    whole = "# FAIL: IP is 0\n# rule: sample.ip\n# seen: IP is 0\n"
+    cut = "# FAIL: IP is 0\n# … 12 lines left out\n"
+    assert [one.rule for one in parse_breaches(whole + cut)] == ["sample.ip"]
+    assert [one.rule for one in parse_breaches(whole + cut.replace("IP is 0", "size 3"))] == ["sample.ip", ""]
