@@ -40,6 +40,7 @@ _INFRA = {
         r"^(?:/bin/\w*sh: (?:line )?\d+: +\d+ )?Killed\b"
     ),
     "out of memory": r"Cannot allocate memory|out of memory allocating|LLVM ERROR: out of memory|memory exhausted",
+    "the build was ended from outside": r"^make(?:\[\d+\])?: \*\*\* \[[^\]]*\] (?:Terminated|Hangup|Interrupt)$",
     "the disk failed": r"Read-only file system|Input/output error",
     "the compiler crashed": r"internal compiler error",
     "a program that the build needs is missing": r"^/bin/\w*sh: (?:line )?\d+: \S+: (?:command )?not found$",
