@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+# CCACHE_DEPEND is not set, and what was kept with it is not taken: without the preprocessor ccache does not see the
+# .incbin of piggy.S, and gives the kernel of another commit whose compressed image has the same size.
+_CCACHE_NAMESPACE = "preprocessed"
 _REPRODUCIBLE = ("KBUILD_BUILD_TIMESTAMP=@0", "KBUILD_BUILD_USER=reviewbot", "KBUILD_BUILD_HOST=reviewbot")
 BUILD_TIMEOUT_S = 4 * 3600.0
 
@@ -82,7 +85,7 @@ class Make:
     def _env(self) -> dict[str, str]:
         if not self.compiler.ccache:
             return {}
-        return {"CCACHE_DEPEND": "1", "CCACHE_DIR": str(self.ccache_dir), "CCACHE_MAXSIZE": "5G"}
+        return {"CCACHE_NAMESPACE": _CCACHE_NAMESPACE, "CCACHE_DIR": str(self.ccache_dir), "CCACHE_MAXSIZE": "5G"}
 
 
 def jobs() -> int:
