@@ -122,3 +122,17 @@ def parse_body(text: bytes, function: Function) -> tuple[Node, int]:
     tree = _parser().parse(prefix + body + suffix)
     inner = next((c.child_by_field_name("body") for c in tree.root_node.children), None)
     return inner or tree.root_node, function.start - len(prefix)
+
+
+def walk(node: Node) -> Iterator[Node]:
+    """Yield a node and everything below it; each before what is below it, siblings from the last to the first."""
+    stack = [node]
+    while stack:
+        here = stack.pop()
+        yield here
+        stack.extend(here.children)
+
+
+def text_of(node: Node | None) -> str:
+    """Return the source text of a node, or an empty string for none."""
+    return (node.text or b"").decode("utf-8", "replace") if node is not None else ""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from reviewbot.generate.csource import functions, parse_body
+from reviewbot.generate.csource import functions, parse_body, text_of, walk
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,9 +24,7 @@ def one_case(text: str, case: str) -> str:
     raw = text.encode()
     main = next(f for f in functions(raw) if f.name == "main")
     body, shift = parse_body(raw, main)
-    calls = [
-        n for n in _walk(body) if n.type == "call_expression" and _text(n.child_by_field_name("function")) == "ktap_add"
-    ]
+    calls = [n for n in walk(body) if _is_call(n, "ktap_add")]
     wanted = _matching(calls, case)
     if not wanted:
         msg = f"main() adds no case {case}"
@@ -48,7 +46,7 @@ def _matching(calls: list[Node], case: str) -> list[Node]:
         literals = [n for n in (arguments.named_children if arguments else []) if n.type == "string_literal"]
         if not literals:
             continue
-        parts = re.split(r"%[a-z]+", _text(literals[0])[1:-1])
+        parts = re.split(r"%[a-z]+", text_of(literals[0])[1:-1])
         if re.fullmatch(".+".join(map(re.escape, parts)), case):
             found.append((sum(map(len, parts)), call))
     most = max((length for length, _ in found), default=0)
@@ -57,11 +55,7 @@ def _matching(calls: list[Node], case: str) -> list[Node]:
 
 def _cut(node: Node, kept: set[tuple[int, int]], cuts: list[_Cut]) -> None:
     for child in node.named_children:
-        inside = [
-            n
-            for n in _walk(child)
-            if n.type == "call_expression" and _text(n.child_by_field_name("function")) == "ktap_add"
-        ]
+        inside = [n for n in walk(child) if _is_call(n, "ktap_add")]
         if not inside:
             continue
         if any((n.start_byte, n.end_byte) in kept for n in inside):
@@ -74,11 +68,11 @@ def _cut(node: Node, kept: set[tuple[int, int]], cuts: list[_Cut]) -> None:
 
 def _unused(body: Node, cuts: list[_Cut]) -> Iterator[_Cut]:
     """Yield the variables of main() that nothing names once the cuts are made."""
-    left = [n for n in _walk(body) if n.type == "identifier" and not any(a <= n.start_byte < b for a, b, _ in cuts)]
+    left = [n for n in walk(body) if n.type == "identifier" and not any(a <= n.start_byte < b for a, b, _ in cuts)]
     for child in body.named_children:
         if child.type == "declaration" and not any(start <= child.start_byte < end for start, end, _ in cuts):
             names = set(_declared(child))
-            if not any(_text(n) in names for n in left if not child.start_byte <= n.start_byte < child.end_byte):
+            if not any(text_of(n) in names for n in left if not child.start_byte <= n.start_byte < child.end_byte):
                 yield (child.start_byte, child.end_byte, b"")
 
 
@@ -87,16 +81,8 @@ def _declared(declaration: Node) -> Iterator[str]:
         here = child
         while (inner := here.child_by_field_name("declarator")) is not None:
             here = inner
-        yield _text(here)
+        yield text_of(here)
 
 
-def _walk(node: Node) -> Iterator[Node]:
-    stack = [node]
-    while stack:
-        here = stack.pop()
-        yield here
-        stack.extend(here.children)
-
-
-def _text(node: Node | None) -> str:
-    return (node.text or b"").decode("utf-8", "replace") if node is not None else ""
+def _is_call(node: Node, name: str) -> bool:
+    return node.type == "call_expression" and text_of(node.child_by_field_name("function")) == name

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
-from reviewbot.generate.csource import functions, parse_body
+from reviewbot.generate.csource import functions, parse_body, text_of, walk
 from reviewbot.model import SourceLine
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ class _Function:
 
     def rows(self, starts: Sequence[int]) -> dict[int, int]:
         body, shift = parse_body(self.text, self.function)
-        nodes = list(_walk(body))
+        nodes = list(walk(body))
         targets = [node for node in nodes if self.is_target(node)]
         for node in targets:
             self.note(node, _TARGET, _AROUND)
@@ -135,54 +135,42 @@ class _Function:
 
     def is_target(self, node: Node) -> bool:
         if node.type == "call_expression":
-            name = _text(node.child_by_field_name("function"))
+            name = text_of(node.child_by_field_name("function"))
             arguments = node.child_by_field_name("arguments")
             copied = arguments.named_children[:1] if arguments and name in _COPIES else []
             return f"{name}()" in self.writes or any(self.writes_it(_bare(argument)) for argument in copied)
         if node.type in ("assignment_expression", "update_expression"):
             return self.writes_it(_bare(node.child_by_field_name("left") or node.child_by_field_name("argument")))
         if node.type == "initializer_pair":
-            member = _text(node.child_by_field_name("designator")).removeprefix(".")
+            member = text_of(node.child_by_field_name("designator")).removeprefix(".")
             return self.is_member(self.owner_of_pair(node), member)
         return _variable(node) in self.writes
 
     def writes_it(self, node: Node | None) -> bool:
         if node is not None and node.type == "field_expression":
             owner = self.struct_of(_bare(node.child_by_field_name("argument")))
-            return self.is_member(owner, _text(node.child_by_field_name("field")))
-        return node is not None and node.type == "identifier" and _text(node) in self.writes
+            return self.is_member(owner, text_of(node.child_by_field_name("field")))
+        return node is not None and node.type == "identifier" and text_of(node) in self.writes
 
     def is_member(self, owners: Collection[str], member: str) -> bool:
         return any(f"{owner}.{member}" in self.writes for owner in owners)
 
     def struct_of(self, node: Node | None) -> Collection[str]:
         if node is not None and node.type == "identifier":
-            name = _text(node)
+            name = text_of(node)
             return self.own.get(name, self.members.get(name, ()))
         if node is not None and node.type == "field_expression":
-            return self.members.get(_text(node.child_by_field_name("field")), ())
+            return self.members.get(text_of(node.child_by_field_name("field")), ())
         return ()
 
     def owner_of_pair(self, node: Node) -> Collection[str]:
         # { .member = … } belongs to the variable that is declared, or to the member whose value it is.
         outer = node.parent.parent if node.parent else None
         if outer is not None and outer.type == "initializer_pair":
-            return self.members.get(_text(outer.child_by_field_name("designator")).removeprefix("."), ())
+            return self.members.get(text_of(outer.child_by_field_name("designator")).removeprefix("."), ())
         if outer is not None and outer.type == "init_declarator" and outer.parent is not None:
-            return (_text(outer.parent.child_by_field_name("type")).removeprefix("struct").strip(),)
+            return (text_of(outer.parent.child_by_field_name("type")).removeprefix("struct").strip(),)
         return ()
-
-
-def _walk(node: Node) -> Iterator[Node]:
-    stack = [node]
-    while stack:
-        here = stack.pop()
-        yield here
-        stack.extend(here.children)
-
-
-def _text(node: Node | None) -> str:
-    return (node.text or b"").decode("utf-8", "replace") if node is not None else ""
 
 
 def _bare(node: Node | None) -> Node | None:
@@ -199,12 +187,12 @@ def _variable(node: Node) -> str:
         left = node.child_by_field_name("declarator")
     else:
         return ""
-    return _text(left) if left is not None and left.type == "identifier" else ""
+    return text_of(left) if left is not None and left.type == "identifier" else ""
 
 
 def _names_read(node: Node) -> set[str]:
     value = node.child_by_field_name("right") if node.type == "assignment_expression" else None
-    return {_text(n) for n in _walk(value) if n.type == "identifier"} if value is not None else set()
+    return {text_of(n) for n in walk(value) if n.type == "identifier"} if value is not None else set()
 
 
 def _statement(node: Node) -> Node:
