@@ -111,9 +111,9 @@ def mutate(
     quiet: Quiet = False,
 ) -> None:
     """Try wrong kernels: say how many of them the generated tests catch, and which lines no test verifies."""
-    from reviewbot.campaign import Options  # noqa: PLC0415
-    from reviewbot.mutate import list_mutants  # noqa: PLC0415
-    from reviewbot.mutate import mutate as run_mutants  # noqa: PLC0415
+    from reviewbot.mutate.campaign import Options  # noqa: PLC0415
+    from reviewbot.mutate.mutate import list_mutants  # noqa: PLC0415
+    from reviewbot.mutate.mutate import mutate as run_mutants  # noqa: PLC0415
     from reviewbot.report.mutants import render_list, render_text  # noqa: PLC0415
     from reviewbot.request import Request  # noqa: PLC0415
 

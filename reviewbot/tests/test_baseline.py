@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from reviewbot import kills
-from reviewbot.baseline import NAME, Baseline, load, save
 from reviewbot.compare import Observed
 from reviewbot.model import Status
-from reviewbot.ranking import ranked
+from reviewbot.mutate import kills
+from reviewbot.mutate.baseline import NAME, Baseline, load, save
+from reviewbot.mutate.ranking import ranked
 from reviewbot.threads import together
 
 RUN = {"abi/a": Observed(status=Status.PASS), "abi/b": Observed(status=Status.FAIL)}

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from reviewbot.campaign import Campaign, Options, open_campaign, source_lines
 from reviewbot.errors import UsageError
 from reviewbot.generate.mutants import find_mutants
+from reviewbot.mutate.campaign import Campaign, Options, open_campaign, source_lines
 from reviewbot.report.mutants import (
     Fate,
     MutationReport,

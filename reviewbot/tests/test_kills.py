@@ -1,8 +1,8 @@
 """When a wrong kernel counts as caught."""
 
-from reviewbot import kills
 from reviewbot.compare import Observed, Run
 from reviewbot.model import Status
+from reviewbot.mutate import kills
 
 PASS, FAIL, SKIP = (Observed(status=s) for s in (Status.PASS, Status.FAIL, Status.SKIP))
 ERROR = Observed(status=Status.ERROR, reason="did not come to its end")

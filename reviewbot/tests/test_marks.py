@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from reviewbot.campaign import Campaign, Options, open_campaign, source_context
 from reviewbot.errors import UsageError
 from reviewbot.generate.marks import Mark, match_marks, parse_marks
 from reviewbot.generate.mutants import find_mutants
+from reviewbot.mutate.campaign import Campaign, Options, open_campaign, source_context
 from reviewbot.report.mutants import Fate, MutationReport, around, parse_json, render_html, render_json, render_text
 
 SOURCE = b"int f(int n)\n{\n\tg(n,\n\t  1);\n\th(n);\n\th(n);\n\treturn n;\n}\n"

@@ -7,17 +7,17 @@ from typing import cast
 
 import pytest
 
-from reviewbot import kills
-from reviewbot.campaign import Options, open_campaign
 from reviewbot.compare import Observed, Run
 from reviewbot.generate.mutants import find_mutants
 from reviewbot.model import Status
+from reviewbot.mutate import kills
+from reviewbot.mutate.campaign import Options, open_campaign
+from reviewbot.mutate.trial import Trial
 from reviewbot.report.mutants import Fate, MutationReport
 from reviewbot.threads import together
 from reviewbot.tools.cache import Cache
 from reviewbot.tools.programs import Bench, Seen
 from reviewbot.tools.vng import Ending, Machine
-from reviewbot.trial import Trial
 
 FILES = {"k/a.c": b"int f(int n)\n{\n\tg(n, 1);\n\treturn n;\n}\n"}
 MUTANTS = find_mutants(FILES, {"k/a.c": range(1, 6)}).mutants

@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from reviewbot.builders import new_builder
-from reviewbot.campaign import MARKS, Campaign, Options, open_campaign, source_context, source_lines
 from reviewbot.errors import InfraError, UsageError
 from reviewbot.generate.csource import functions
 from reviewbot.generate.evolved import evolved_lines
@@ -23,6 +22,8 @@ from reviewbot.generate.kselftest import FIRST
 from reviewbot.generate.marks import Mark, parse_marks
 from reviewbot.generate.mutants import NOT_KERNEL, Found, find_mutants
 from reviewbot.model import Status
+from reviewbot.mutate.campaign import MARKS, Campaign, Options, open_campaign, source_context, source_lines
+from reviewbot.mutate.trial import Trial
 from reviewbot.parse.added import added_lines
 from reviewbot.report.mutants import MutationReport
 from reviewbot.single import applied_series
@@ -37,7 +38,6 @@ from reviewbot.tools.programs import Bench
 from reviewbot.tools.specs import read_specs
 from reviewbot.tools.tree import source_lock
 from reviewbot.tools.vng import Machine
-from reviewbot.trial import Trial
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

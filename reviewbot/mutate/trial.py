@@ -13,9 +13,9 @@ import threading
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from reviewbot import baseline, kills
 from reviewbot.errors import InfraError
-from reviewbot.ranking import ranked
+from reviewbot.mutate import baseline, kills
+from reviewbot.mutate.ranking import ranked
 from reviewbot.report.mutants import Fate
 from reviewbot.threads import together
 from reviewbot.tools import mutation
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from reviewbot.campaign import Campaign
     from reviewbot.generate.mutants import Mutant
+    from reviewbot.mutate.campaign import Campaign
     from reviewbot.tools.kernel import Builder, Kernel
     from reviewbot.tools.programs import Bench, Seen
 

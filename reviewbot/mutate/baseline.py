@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from reviewbot import kills
 from reviewbot.errors import InfraError
+from reviewbot.mutate import kills
 from reviewbot.record import write_atomically
 from reviewbot.threads import together
 from reviewbot.tools.programs import program_times
