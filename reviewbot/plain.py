@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from reviewbot.compare import Run
+    from reviewbot.findings.compare import Run
     from reviewbot.tools.cache import Cache
     from reviewbot.tools.kernel import Kernel
     from reviewbot.tools.tree import Tree

@@ -11,13 +11,13 @@ from collections.abc import Mapping  # noqa: TC003 - msgspec reads the annotatio
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from reviewbot.findings.splats import splat_findings
 from reviewbot.model import Status
-from reviewbot.splats import splat_findings
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from reviewbot.compare import Observed, Run
+    from reviewbot.findings.compare import Observed, Run
 
 _BAD = (Status.FAIL, Status.ERROR)
 MISSING = "missing"

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from reviewbot.findings.splats import imitations, splat_findings, tail
 from reviewbot.model import Finding, Log, Outcome, StageResult, Status
-from reviewbot.splats import imitations, splat_findings, tail
 from reviewbot.tools.vng import Boot, Ending, Machine
 
 if TYPE_CHECKING:

@@ -10,10 +10,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from reviewbot.compare import Run, compare_cases, unsettled
 from reviewbot.errors import InfraError, UsageError
-from reviewbot.explain import explain
-from reviewbot.findings import case_findings, without_records
+from reviewbot.findings.causes import case_findings, without_records
+from reviewbot.findings.compare import Run, compare_cases, unsettled
+from reviewbot.findings.explain import explain
+from reviewbot.findings.splats import splat_findings, tail
 from reviewbot.generate.kselftest import DIRECTORY, load_specs, programs, render_kselftest
 from reviewbot.generate.rules import Tree, rules_for
 from reviewbot.generate.scope import Scope, find_scope
@@ -21,7 +22,6 @@ from reviewbot.generate.skeleton import render_spec
 from reviewbot.model import ApplyResult, Blame, Case, Finding, Log, Origin, Outcome, Series, StageResult, Status
 from reviewbot.parse.diagnostics import parse_build
 from reviewbot.parse.uapi import UapiError
-from reviewbot.splats import splat_findings, tail
 from reviewbot.tools.git import git, must
 from reviewbot.tools.guest import read_result
 from reviewbot.tools.kselftest import compile_directory, rules_tree, write_directory

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from reviewbot.compare import Observed
+from reviewbot.findings.compare import Observed
 from reviewbot.model import Status
 from reviewbot.mutate import kills
 from reviewbot.mutate.baseline import NAME, Baseline, load, save

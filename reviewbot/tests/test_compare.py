@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reviewbot.compare import Observed, Run, compare_cases, read_program, unsettled
+from reviewbot.findings.compare import Observed, Run, compare_cases, read_program, unsettled
 from reviewbot.model import Blame, Origin, Status
 
 P, F, S, E = Status.PASS, Status.FAIL, Status.SKIP, Status.ERROR

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reviewbot.findings import case_findings, without_records
+from reviewbot.findings.causes import case_findings, without_records
 from reviewbot.generate.kselftest import load_specs
 from reviewbot.generate.rules import load_rules
 from reviewbot.generate.writers import LINES_MAX, PatchedFile, find_lines

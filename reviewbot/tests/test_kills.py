@@ -1,6 +1,6 @@
 """When a wrong kernel counts as caught."""
 
-from reviewbot.compare import Observed, Run
+from reviewbot.findings.compare import Observed, Run
 from reviewbot.model import Status
 from reviewbot.mutate import kills
 

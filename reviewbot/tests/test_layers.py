@@ -23,10 +23,7 @@ LAYERS = (
         "parse",
         "report",
         "verdict",
-        "compare",
-        "explain",
         "findings",
-        "splats",
         "mutate.kills",
         "mutate.ranking",
         "progress",
@@ -35,16 +32,12 @@ LAYERS = (
     {"model", "errors", "__version__"},
 )
 RANK = {unit: rank for rank, units in enumerate(reversed(LAYERS)) for unit in units}
-# Inside one layer. generate, compare and splats read what parse makes; progress shows text that report has cleaned.
+# Inside one layer. generate and findings read what parse makes; progress shows text that report has cleaned.
 BESIDE = {
     ("generate", "parse"),
-    ("compare", "parse"),
+    ("findings", "parse"),
     ("findings", "generate"),
-    ("explain", "generate"),
-    ("explain", "parse"),
-    ("splats", "parse"),
-    ("mutate.kills", "compare"),
-    ("mutate.kills", "splats"),
+    ("mutate.kills", "findings"),
     ("progress", "report"),
     ("pipeline", "record"),
     ("pipeline", "builders"),
@@ -63,10 +56,7 @@ PURE = {
     "parse",
     "report",
     "verdict",
-    "compare",
-    "explain",
     "findings",
-    "splats",
     "mutate.kills",
     "mutate.ranking",
     "model",

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from reviewbot.compare import Run
+from reviewbot.findings.compare import Run
 from reviewbot.generate.mutants import find_mutants
 from reviewbot.generate.schemata import DEFINITION_FILE, rewrite
 from reviewbot.model import Status

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from reviewbot.compare import Observed
 from reviewbot.errors import UsageError
+from reviewbot.findings.compare import Observed
 from reviewbot.model import Status
 from reviewbot.plain import PlainReport, PlainRun, render_plain, run_plain
 from reviewbot.tests.minitree import make_repo

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from reviewbot.explain import explain
+from reviewbot.findings.explain import explain
 from reviewbot.generate.expression import SpecError
 from reviewbot.generate.kselftest import render_kselftest
 from reviewbot.generate.rules import Rule, Tree, load_rules, parse_rules, rule_macro, sources

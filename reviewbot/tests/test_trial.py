@@ -7,7 +7,7 @@ from typing import cast
 
 import pytest
 
-from reviewbot.compare import Observed, Run
+from reviewbot.findings.compare import Observed, Run
 from reviewbot.generate.mutants import find_mutants
 from reviewbot.model import Status
 from reviewbot.mutate import kills

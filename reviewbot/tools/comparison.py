@@ -2,7 +2,7 @@
 
 In: an Extra, the kernels of the review and its results so far. Out: cases and findings of patched on that kernel.
 Base is built and booted there only when patched shows something that the review has not shown yet: then what base
-shows too is pre-existing, and what it does not show is introduced by the rules of compare.py.
+shows too is pre-existing, and what it does not show is introduced by the rules of findings.compare.
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from reviewbot.compare import Observed, Run, compare_cases
-from reviewbot.explain import explain
+from reviewbot.findings.compare import Observed, Run, compare_cases
+from reviewbot.findings.explain import explain
+from reviewbot.findings.splats import splat_findings, tail
 from reviewbot.generate.rules import Tree, load_rules
 from reviewbot.model import ApplyResult, Blame, Case, Finding, Log, Origin, StageResult, Status
 from reviewbot.parse.diagnostics import Diagnostic, compare
-from reviewbot.splats import splat_findings, tail
 from reviewbot.tools.programs import case_command
 from reviewbot.tools.vng import Boot, Ending
 

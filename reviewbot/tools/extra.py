@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from reviewbot.compare import Run
+    from reviewbot.findings.compare import Run
     from reviewbot.parse.kconfig import Wanted
     from reviewbot.tools.kernel import Builder, Kernel
     from reviewbot.tools.vng import Boot, Machine

@@ -9,8 +9,8 @@ import time
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from reviewbot.compare import Run, read_program
 from reviewbot.errors import InfraError
+from reviewbot.findings.compare import Run, read_program
 from reviewbot.generate.schemata import HITS_FILE, PARAMETER, reached
 from reviewbot.tools.guest import SHARE, GuestTest, read_result
 from reviewbot.tools.vng import Boot, Ending, Machine
