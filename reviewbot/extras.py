@@ -14,11 +14,11 @@ from reviewbot.stages.configure import Fragments, load_fragments
 from reviewbot.stages.coverage import coverage
 from reviewbot.stages.debug import FRAGMENT as DEBUG
 from reviewbot.stages.debug import debug, debug_machine
-from reviewbot.stages.selftest import HEADER, Bench
 from reviewbot.stages.variants import VariantBench, variants
 from reviewbot.tools.extra import Extra
 from reviewbot.tools.gcov import FRAGMENT as GCOV
 from reviewbot.tools.kselftest import rules_tree
+from reviewbot.tools.scope import HEADER
 
 if TYPE_CHECKING:
     from reviewbot.generate.rules import Tree as Rules
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from reviewbot.parse.coverage import AddedLine
     from reviewbot.parse.kconfig import Wanted
     from reviewbot.record import Run
+    from reviewbot.stages.selftest import Bench
     from reviewbot.tools.kernel import Kernels
     from reviewbot.tools.tree import Tree
 

@@ -16,12 +16,12 @@ from reviewbot.generate.kselftest import load_specs, programs, render_kselftest
 from reviewbot.model import Status
 from reviewbot.report.clean import one_line
 from reviewbot.stages.configure import DEFAULT_FRAGMENTS, configure, load_fragments
-from reviewbot.stages.selftest import read_plain_scope
 from reviewbot.tools.git import git
 from reviewbot.tools.guest import prepare_root, read_result
 from reviewbot.tools.kselftest import compile_directory, write_directory
 from reviewbot.tools.make import compiler
 from reviewbot.tools.programs import boot_programs, read_programs
+from reviewbot.tools.scope import read_plain_scope
 from reviewbot.tools.tree import get_tree, source_lock
 from reviewbot.tools.vng import Ending, Machine
 

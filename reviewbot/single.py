@@ -14,8 +14,8 @@ from reviewbot.model import ApplyState
 from reviewbot.stages.apply import apply
 from reviewbot.stages.base import choose_base
 from reviewbot.stages.intake import intake, read_series
-from reviewbot.stages.selftest import write_selftests
 from reviewbot.stages.versions import diff_versions
+from reviewbot.tools.scope import write_selftests
 from reviewbot.tools.specs import read_specs
 from reviewbot.tools.tree import Tree, get_tree
 

@@ -3,17 +3,18 @@
 Nothing here does I/O. A value that would be a lie cannot be built: see the __post_init__ methods.
 """
 
-from reviewbot.model.apply import AppliedPatch, ApplyResult, BETTER_BASE, BaseInfo, HunkFailure
+from reviewbot.model.apply import BETTER_BASE, AppliedPatch, ApplyResult, BaseInfo, HunkFailure
 from reviewbot.model.findings import Breach, Case, Finding, SourceLine, main_breach
-from reviewbot.model.report import Log, Outcome, Report, RunInfo, SCHEMA, StageResult, Verdict
+from reviewbot.model.report import SCHEMA, Log, Outcome, Report, RunInfo, StageResult, Verdict
 from reviewbot.model.series import Patch, Series
 from reviewbot.model.words import ApplyState, Blame, Origin, Status, VerdictKind
 
 __all__ = [
+    "BETTER_BASE",
+    "SCHEMA",
     "AppliedPatch",
     "ApplyResult",
     "ApplyState",
-    "BETTER_BASE",
     "BaseInfo",
     "Blame",
     "Breach",
@@ -26,7 +27,6 @@ __all__ = [
     "Patch",
     "Report",
     "RunInfo",
-    "SCHEMA",
     "Series",
     "SourceLine",
     "StageResult",

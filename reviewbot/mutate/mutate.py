@@ -28,13 +28,13 @@ from reviewbot.parse.added import added_lines
 from reviewbot.report.mutants import MutationReport
 from reviewbot.single import applied_series
 from reviewbot.stages.configure import DEFAULT_FRAGMENTS, configure, load_fragments
-from reviewbot.stages.selftest import write_selftests
 from reviewbot.tools import mutation
 from reviewbot.tools.git import git_bytes
 from reviewbot.tools.guest import prepare_root
 from reviewbot.tools.kselftest import compile_directory
 from reviewbot.tools.make import compiler
 from reviewbot.tools.programs import Bench
+from reviewbot.tools.scope import write_selftests
 from reviewbot.tools.specs import read_specs
 from reviewbot.tools.tree import source_lock
 from reviewbot.tools.vng import Machine

@@ -10,36 +10,35 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from reviewbot.errors import InfraError, UsageError
+from reviewbot.errors import InfraError
 from reviewbot.findings.causes import case_findings, without_records
 from reviewbot.findings.compare import Run, compare_cases, unsettled
 from reviewbot.findings.explain import explain
 from reviewbot.findings.splats import splat_findings, tail
-from reviewbot.generate.kselftest import DIRECTORY, load_specs, programs, render_kselftest
+from reviewbot.findings.tally import tally
+from reviewbot.generate.kselftest import DIRECTORY, programs, render_kselftest
 from reviewbot.generate.rules import Tree, rules_for
-from reviewbot.generate.scope import Scope, find_scope
 from reviewbot.generate.skeleton import render_spec
 from reviewbot.model import ApplyResult, Blame, Case, Finding, Log, Origin, Outcome, Series, StageResult, Status
 from reviewbot.parse.diagnostics import parse_build
 from reviewbot.parse.uapi import UapiError
-from reviewbot.tools.git import git, must
 from reviewbot.tools.guest import read_result
 from reviewbot.tools.kselftest import compile_directory, rules_tree, write_directory
 from reviewbot.tools.patched import patched_files
 from reviewbot.tools.programs import boot_programs, case_command, read_programs
 from reviewbot.tools.reproducers import write_reproducers
+from reviewbot.tools.scope import HEADER, read_scope
 from reviewbot.tools.vng import Boot, Ending
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from reviewbot.generate.scope import Scope
     from reviewbot.generate.spec import Specs
     from reviewbot.generate.writers import PatchedFile
     from reviewbot.tools.kernel import Builder, Kernel, Kernels
     from reviewbot.tools.vng import Machine
-
-HEADER = "include/uapi/linux/perf_event.h"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,49 +58,6 @@ class _Pass:
     # One boot with all programs.
     run: Run
     boot: Boot
-
-
-def read_scope(repo: Path, applied: ApplyResult, series: Series, specs: Specs, *, every: bool = False) -> Scope:
-    """Return the sample types that the commits from base to tip add or touch; every type with every=True.
-
-    A series that base has already is read from its own text. Raises UapiError for a tree without the header.
-    """
-    if applied.base_commit == applied.tip_commit:
-        header = must(repo, "show", f"{applied.base_commit}:{HEADER}")
-        diff_text = "\n".join(p.diff for p in series.patches)
-        return find_scope(header, header, diff_text, specs, every=every)
-    headers = [must(repo, "show", f"{commit}:{HEADER}") for commit in (applied.base_commit, applied.tip_commit)]
-    diff = git(
-        repo,
-        *("diff", "--no-ext-diff", "--no-textconv", "--no-color", "--no-renames", "-W"),
-        *("--src-prefix=a/", "--dst-prefix=b/", applied.base_commit, applied.tip_commit),
-    )
-    return find_scope(headers[0], headers[1], diff.stdout, specs, every=every)
-
-
-def read_plain_scope(repo: Path, commit: str) -> Scope:
-    """Return the scope of a tree without a series: every sample type that it has. Raises UapiError as read_scope()."""
-    header = must(repo, "show", f"{commit}:{HEADER}")
-    return find_scope(header, header, "", load_specs(), every=True)
-
-
-def write_selftests(
-    repo: Path, applied: ApplyResult, series: Series, directory: Path, *, specs: Specs, every: bool = False
-) -> tuple[str, ...]:
-    """Write the kselftest directory of the series and return the names of its programs.
-
-    Raises UsageError when there is nothing to generate.
-    """
-    try:
-        scope = read_scope(repo, applied, series, specs, every=every)
-    except UapiError as error:
-        msg = f"{HEADER}: {error}"
-        raise UsageError(msg) from error
-    if scope.empty:
-        msg = "the series adds and touches no perf sample type"
-        raise UsageError(msg)
-    write_directory(directory, render_kselftest(scope, specs))
-    return programs(scope, specs)
 
 
 def selftest(
@@ -180,8 +136,8 @@ class _Session:
         )
         findings = (*self.findings(), *self.reproducible(cases))
         cases = tuple(map(without_records, cases))
-        status, summary = _judge(cases, findings, self.passes["patched"], self.names)
         bad = [p.boot for p in self.passes["patched"] if p.boot.ending is not Ending.FINISHED]
+        status, summary = tally(cases, findings, programs=len(self.names), finished=not bad)
         skeletons = self.skeletons()
         result = StageResult(
             stage="selftest",
@@ -297,30 +253,6 @@ class _Session:
         unverified = [("payload not verified (no spec)", f"{', '.join(self.scope.unverified)}; {begin}")]
         notes = [("note", note) for note in self.scope.notes]
         return (("sample types", types), *(unverified if self.scope.unverified else []), *notes, *endings)
-
-
-def _judge(
-    cases: tuple[Case, ...], findings: tuple[Finding, ...], patched: list[_Pass], names: tuple[str, ...]
-) -> tuple[Status, str]:
-    count = {status: sum(1 for c in cases if c.patched is status) for status in Status}
-    bad = [c for c in cases if c.counts and c.patched is Status.FAIL]
-    lost = [c for c in cases if c.patched is Status.ERROR]
-    old = sum(1 for c in cases if c.origin is Origin.PRE_EXISTING)
-    tally = f"{len(cases)} cases of {len(names)} programs: {count[Status.PASS]} pass, {count[Status.FAIL]} fail"
-    tally += f", {count[Status.SKIP]} skipped" + (f", {old} fail on base too" if old else "")
-    broken = [f for f in findings if f.counts and f.severity is Status.FAIL]
-    other = next((f.title for f in broken if not f.cases), "")
-    if bad or broken:
-        found = sum(1 for f in broken if f.cases)
-        many = f"; {len(bad)} of them make {found} finding{'s' if found > 1 else ''}" if found else ""
-        return Status.FAIL, tally + many + (f"; {other}" if other else "")
-    if lost or any(p.boot.ending is not Ending.FINISHED for p in patched):
-        return Status.ERROR, f"{tally}, {len(lost)} without a result"
-    if not count[Status.PASS]:
-        return Status.ERROR, f"{tally}: nothing was tested"
-    if count[Status.WARN] or count[Status.FAIL]:
-        return Status.WARN, tally
-    return Status.PASS, tally
 
 
 def _ending(boot: Boot, base: list[_Pass]) -> Finding:
