@@ -12,47 +12,38 @@ import typer
 from reviewbot.cli.common import (
     EXIT_INCONCLUSIVE,
     AsJson,
-    Base,
     Coverage,
     Debug,
-    Every,
     Fragment,
     Inbox,
     Out,
-    Prereq,
     Quiet,
-    SpecDirs,
-    TreeName,
     note_to_stderr,
     open_cache,
     read_results,
-    read_stdin,
     typed,
 )
+from reviewbot.cli.requests import takes_request
 from reviewbot.errors import UsageError
+from reviewbot.request import Request
 
 if TYPE_CHECKING:
     from reviewbot.model import Report
-    from reviewbot.request import Request
     from reviewbot.tools.cache import Cache
 
 commands = typer.Typer()
 
 
 @commands.command()
+@takes_request
 def review(
-    series: Annotated[str, typer.Argument(metavar="SERIES", help="mbox, .patch, directory of patches, or -")],
-    tree: TreeName,
-    base: Base = "",
-    prereq: Prereq = None,
+    request: Request,
     out: Out = None,
     as_json: AsJson = False,
     quiet: Quiet = False,
-    every: Every = False,
     coverage: Coverage = False,
     debug: Debug = False,
     inbox: Inbox = None,
-    specs: SpecDirs = None,
     allow_fuzz: Annotated[
         bool, typer.Option("--allow-fuzz", help="Let a patch apply where its context differs; the report says so.")
     ] = False,
@@ -62,24 +53,15 @@ def review(
     ] = 600,
 ) -> None:
     """Apply, build, boot and test a patch series, and write a report."""
-    from reviewbot.request import Request  # noqa: PLC0415 - the command line starts fast
-
-    request = Request(
-        source=series,
-        tree=tree,
-        stdin=read_stdin(series),
-        base=base,
-        prerequisites=tuple(prereq or ()),
+    request = replace(
+        request,
         fragments=tuple(fragment or ()),
         out=out,
-        every=every,
         coverage=coverage,
         debug=debug,
         allow_fuzz=allow_fuzz,
         inbox=inbox,
         boot_timeout_s=boot_timeout,
-        specs=tuple(specs or ()),
-        command=typed(),
     )
     _review(request, open_cache(), as_json=as_json, quiet=quiet)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -11,51 +12,32 @@ from reviewbot.cli.common import (
     EXIT_FAIL,
     EXIT_INCONCLUSIVE,
     Base,
-    Every,
     Fragment,
     Out,
-    Prereq,
     Quiet,
-    SpecDirs,
     TreeName,
     note_to_stderr,
     open_cache,
-    read_stdin,
-    typed,
 )
+from reviewbot.cli.requests import takes_request
+from reviewbot.request import Request
 
 commands = typer.Typer()
 group = typer.Typer(no_args_is_help=True, help="Generated kselftests.")
 
 
 @group.command("generate")
+@takes_request
 def selftest_generate(
-    series: Annotated[str, typer.Argument(metavar="SERIES")],
-    tree: TreeName,
+    request: Request,
     directory: Annotated[
         Path, typer.Option("-o", "--output", metavar="DIR", help="Where the kselftest directory goes.")
     ],
-    base: Base = "",
-    prereq: Prereq = None,
-    every: Every = False,
-    specs: SpecDirs = None,
 ) -> None:
     """Write the kselftests for a series' sample types, without building or booting anything."""
-    from reviewbot.request import Request  # noqa: PLC0415
-    from reviewbot.single import generate_selftests  # noqa: PLC0415
+    from reviewbot.single import generate_selftests  # noqa: PLC0415 - the command line starts fast
 
-    request = Request(
-        source=series,
-        tree=tree,
-        stdin=read_stdin(series),
-        base=base,
-        prerequisites=tuple(prereq or ()),
-        out=directory,
-        every=every,
-        specs=tuple(specs or ()),
-        command=typed(),
-    )
-    names = generate_selftests(request, open_cache())
+    names = generate_selftests(replace(request, out=directory), open_cache())
     print(f"{directory}: {', '.join(names)}")
 
 
@@ -83,14 +65,10 @@ def selftest_run(
 
 
 @commands.command()
+@takes_request
 def mutate(
-    series: Annotated[str, typer.Argument(metavar="SERIES", help="mbox, .patch, directory of patches, or -")],
-    tree: TreeName,
-    base: Base = "",
-    prereq: Prereq = None,
+    request: Request,
     out: Out = None,
-    every: Every = False,
-    specs: SpecDirs = None,
     seed: Annotated[int, typer.Option("--seed", metavar="N", help="The order in which candidates are drawn.")] = 0,
     sample: Annotated[
         int, typer.Option("--sample", metavar="N", min=0, help="How many wrong kernels to try; 0 is all.")
@@ -115,19 +93,8 @@ def mutate(
     from reviewbot.mutate.mutate import list_mutants  # noqa: PLC0415
     from reviewbot.mutate.mutate import mutate as run_mutants  # noqa: PLC0415
     from reviewbot.report.mutants import render_list, render_text  # noqa: PLC0415
-    from reviewbot.request import Request  # noqa: PLC0415
 
-    request = Request(
-        source=series,
-        tree=tree,
-        stdin=read_stdin(series),
-        base=base,
-        prerequisites=tuple(prereq or ()),
-        out=out,
-        every=every,
-        specs=tuple(specs or ()),
-        command=typed(),
-    )
+    request = replace(request, out=out)
     options = Options(
         seed=seed,
         sample=sample,
