@@ -110,6 +110,11 @@ def by_file(lines: Iterable[SourceLine]) -> tuple[tuple[tuple[int, str], tuple[S
     return tuple((key, tuple(some)) for key, some in made.items())
 
 
+def weight(finding: Finding) -> str:
+    """Return how grave a finding is in a word: ``fail``, ``warn``, or ``note`` for one that nothing hangs on."""
+    return "note" if finding.severity is Status.PASS else finding.severity.value
+
+
 def place(finding: Finding) -> str:
     """Return ``file:line`` as far as it is known."""
     return f"{finding.file}:{finding.line}" if finding.file and finding.line else finding.file

@@ -74,6 +74,17 @@ def test_a_finding_of_cases_shows_rule_record_lines_and_cases() -> None:
     assert 'id="stage-7-case-' not in page
 
 
+@pytest.mark.parametrize(("severity", "word"), [(Status.PASS, "note"), (Status.WARN, "warn"), (Status.FAIL, "fail")])
+def test_a_finding_is_called_by_its_weight(severity: Status, word: str) -> None:
+    told = Finding(title="the copy in tools/ is older", severity=severity, origin=Origin.INTRODUCED)
+    stage = samples.build(status=Status.WARN, findings=(told,))
+    page = render_html(replace(samples.passing(), stages=(stage,)))
+    shown = page.partition('id="stage-0-finding-0"')[2].partition("</h4>")[0]
+    assert f'<span class="chip {word}">' in shown
+    assert plain(f"<main>{shown}</h4>").endswith(f"{word} the copy in tools/ is older")
+    assert f'<symbol id="i-{word}"' in page
+
+
 def test_prerequisites_and_missing_patches_are_shown_apart() -> None:
     page = PAGES["passing"]
     assert page.count("<td>prerequisite</td>") == 2
