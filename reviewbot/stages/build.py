@@ -96,7 +96,8 @@ def _findings(
             blame = Blame.PREREQUISITE
         found.append(_finding(diagnostic, Origin.INTRODUCED, blame))
     found += [_finding(d, Origin.PRE_EXISTING, Blame.BASE) for d in pre_existing if d.file in touched]
-    found += [_finding(d, Origin.FIXED, Blame.SERIES) for d in fixed]
+    if tip.kernel is not None:  # what a build did not come to is not fixed by it
+        found += [_finding(d, Origin.FIXED, Blame.SERIES) for d in fixed]
     return tuple(found)
 
 

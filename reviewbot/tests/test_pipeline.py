@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from reviewbot.errors import UsageError
-from reviewbot.model import ApplyState, Report, Status, VerdictKind
+from reviewbot.model import ApplyState, Origin, Report, Status, VerdictKind
 from reviewbot.pipeline import review
 from reviewbot.progress import Progress
 from reviewbot.request import Request
@@ -152,6 +152,48 @@ def test_a_warning_in_a_new_file_is_gone_with_it(bench: Bench) -> None:
     must(bench.repo, "reset", "--quiet", "--hard", bench.base)
     commit(bench.repo, {"lib/one.c": GOOD}, "lib: say it longer")
     report, _, _ = bench.review(patch_of(bench.repo, bench.base))
+    assert stage(report, "build") is Status.PASS
+
+
+def ordered(bench: Bench) -> str:
+    # A base whose objects are compiled one after the other: one.c, then two.c, which warns.
+    base = commit(bench.repo, {"Makefile": ".NOTPARALLEL:\n" + FILES["Makefile"]}, "mini: one after the other")
+    must(bench.tree.repo, "fetch", "--quiet", str(bench.repo), "main")
+    return base
+
+
+def test_what_a_failing_build_did_not_come_to_is_not_blamed_on_it(bench: Bench) -> None:
+    base = ordered(bench)
+    text = FILES["lib/two.c"].replace("\treturn 2;", "\tint also_unused;\n\n\treturn 2;")
+    commit(bench.repo, {"lib/two.c": text}, "lib: warn once more")
+    report, _, _ = bench.review(patch_of(bench.repo, base), base=base)
+    assert stage(report, "build") is Status.WARN
+    must(bench.repo, "reset", "--quiet", "--hard", base)
+    commit(bench.repo, {"lib/one.c": FILES["lib/one.c"].replace("return 1;", "return 1")}, "lib: break it")
+    report, _, _ = bench.review(patch_of(bench.repo, base), base=base)
+    found = next(s for s in report.stages if s.stage == "build").findings
+    assert [(f.file, f.severity, f.origin) for f in found] == [("lib/one.c", Status.FAIL, Origin.INTRODUCED)]
+
+
+class Impatient(Progress):
+    """Somebody presses Ctrl-C when the second object is compiled."""
+
+    def note(self, stage: str, text: str) -> None:
+        if text == "2 objects":
+            raise KeyboardInterrupt
+
+
+def test_a_warning_of_an_interrupted_base_is_not_blamed_on_the_series(bench: Bench) -> None:
+    ordered(bench)
+    warns = FILES["lib/one.c"].replace("\treturn 1;", "\tint unused_here;\n\n\treturn 1;")
+    base = commit(bench.repo, {"lib/one.c": warns}, "mini: warn in the first")
+    must(bench.tree.repo, "fetch", "--quiet", str(bench.repo), "main")
+    commit(bench.repo, {"lib/one.c": "/* one */\n" + warns}, "lib: a comment")
+    series = patch_of(bench.repo, base)
+    with Impatient(quiet=True) as progress:
+        report, _ = review(bench.request(series, base=base), bench.cache, progress)
+    assert summary(report, "build").startswith("stopped by SIGINT")
+    report, _, _ = bench.review(series, base=base)
     assert stage(report, "build") is Status.PASS
 
 

@@ -204,7 +204,10 @@ def diagnosed(
     if introduced and applied.prerequisite_commit != applied.base_commit:
         theirs = extra.builder.build(applied.prerequisite_commit).diagnostics
     ours, foreign, _ = compare(theirs, introduced)
-    groups = ((ours, Blame.SERIES), (foreign, Blame.PREREQUISITE), (old, Blame.BASE))
+    # A base that does not build did not come to every warning.
+    untold = tuple(d for d in ours if base.kernel is None and d.kind == "warning")
+    ours = tuple(d for d in ours if d not in untold)
+    groups = ((ours, Blame.SERIES), (untold, Blame.UNKNOWN), (foreign, Blame.PREREQUISITE), (old, Blame.BASE))
     return [_diagnostic(extra, d, blame) for group, blame in groups for d in group], []
 
 

@@ -14,7 +14,7 @@ import time
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from reviewbot.parse.diagnostics import Diagnostic, parse_build
+from reviewbot.parse.diagnostics import BuildLog, Diagnostic, parse_build
 from reviewbot.parse.kconfig import missing, parse_config
 from reviewbot.parse.kconfig_tree import read_tree
 from reviewbot.run import shown
@@ -60,6 +60,7 @@ class Kernels:
 class Attempt:
     """A build that ran: the kernel when it succeeded, and what make said. done is None when nothing had to run.
 
+    diagnostics are those of the whole kernel; of one that failed, those that were said on the way to the failure.
     problem says in one line what failed on the machine (disk full, compiler killed), and is empty otherwise.
     """
 
@@ -120,17 +121,28 @@ class Builder:
         counter = _Counter(self.on_progress)
         before = self.make.log.stat().st_size if self.make.log.exists() else 0
         self.make("olddefconfig", timeout_s=900)
-        done = self.make("bzImage", self.profile.headers, on_output=counter.feed)
-        with self.make.log.open("rb") as file:
-            file.seek(before)
-            output = file.read().decode("utf-8", "replace")
-        log = parse_build(output, failed=not done.ok, trees=(str(self.make.source), str(self.make.build)))
-        diagnostics = self._remember(log.diagnostics, output)
+        try:
+            done = self.make("bzImage", self.profile.headers, on_output=counter.feed)
+        except BaseException:
+            # What was compiled is not compiled again: what was said of it is known from now on.
+            self._remember(*self._said(before, failed=True))
+            raise
+        log, output = self._said(before, failed=not done.ok)
+        known = self._remember(log, output)
+        # A build that failed did not come to every object: what was known of the others may be about another commit.
+        diagnostics = known if done.ok else log.diagnostics
         kernel = self._keep(commit, diagnostics, counter.count) if done.ok else None
         spent = time.monotonic() - started
         return Attempt(
             kernel=kernel, done=done, diagnostics=diagnostics, output=output, duration_s=spent, problem=log.infra
         )
+
+    def _said(self, start: int, *, failed: bool) -> tuple[BuildLog, str]:
+        # What make wrote to the log since it had so many bytes.
+        with self.make.log.open("rb") as file:
+            file.seek(start)
+            output = file.read().decode("utf-8", "replace")
+        return parse_build(output, failed=failed, trees=(str(self.make.source), str(self.make.build))), output
 
     def configure(self, wanted: Sequence[Wanted]) -> Configured:
         """Write the .config that the wanted symbols give over allnoconfig, and read them back.
@@ -179,7 +191,7 @@ class Builder:
         if must(self.make.source, "rev-parse", "HEAD") != commit:
             must(self.make.source, "checkout", "--quiet", "--force", "--detach", commit, timeout_s=900)
 
-    def _remember(self, found: tuple[Diagnostic, ...], output: str) -> tuple[Diagnostic, ...]:
+    def _remember(self, log: BuildLog, output: str) -> tuple[Diagnostic, ...]:
         # An object that was not compiled again said nothing, but its warnings of last time still hold.
         path = self.make.build / "reviewbot-diagnostics.json"
         compiled = {name[: -len(".o")] for name in _COMPILED.findall(output)}
@@ -190,7 +202,7 @@ class Builder:
         told_again = self._compiled_from({d.file for d in old if not d.unit}, compiled)
         told_again |= {f"{name}{end}" for name in compiled for end in (".c", ".S")}
         # What is linked from objects has no record of its own; it is linked again when any of them is new.
-        linked = {d.identity for d in found if d.flag == "ld"}
+        linked = {d.identity for d in log.diagnostics if d.flag == "ld"}
         kept = [
             d
             for d in old
@@ -199,7 +211,7 @@ class Builder:
             and d.identity not in linked
             and self._there(d.file)
         ]
-        result = tuple(dict.fromkeys((*kept, *found)))
+        result = tuple(dict.fromkeys((*kept, *log.diagnostics)))
         path.write_text(json.dumps([_as_dict(d) for d in result]))
         return result
 
