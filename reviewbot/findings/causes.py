@@ -7,6 +7,7 @@ of the series, and count alike. A case without a breach (a program of others, or
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -71,16 +72,25 @@ class _Writers:
         self._rules = rules
         self._files = files
         self._records = {spec.short: frozenset(spec.functions) for spec in specs.records}
-        self._known: dict[tuple[str, str], tuple[SourceLine, ...]] = {}
+        self._held_in = {spec.short: frozenset(spec.held_in) for spec in specs.samples}
+        self._known: dict[tuple[str, str, frozenset[str]], tuple[SourceLine, ...]] = {}
 
     def of(self, breach: Breach) -> tuple[SourceLine, ...]:
         writes = self._rules[breach.rule].writes if breach.rule in self._rules else ()
-        record = breach.seen.partition(":")[0]
-        key = (breach.rule, record if record in self._records else "")
+        # What a test says of a value begins with the name of its record or sample type: "CALLCHAIN[3]: …".
+        name = re.split(r"[:\[]", breach.seen, maxsplit=1)[0]
+        held_in = self._held_in.get(name, frozenset())
+        key = (breach.rule, name if name in self._records else "", held_in)
         if writes and key not in self._known:
-            # A sample is not written by what belongs to a record of another type.
+            # A sample is not written by what belongs to a record of another type, nor a value by what copies another.
             never = frozenset().union(*self._records.values()) if not key[1] else frozenset()
+            others = frozenset().union(*self._held_in.values()) - held_in if held_in else frozenset()
             self._known[key] = find_lines(
-                self._files, writes, first=self._records.get(key[1], frozenset()), never=never
+                self._files,
+                writes,
+                first=self._records.get(key[1], frozenset()),
+                never=never,
+                held_in=held_in,
+                others=others,
             )
         return self._known.get(key, ())

@@ -45,6 +45,7 @@ class SampleSpec:
     place orders the payloads within a PERF_RECORD_SAMPLE, sample_id within struct sample_id (0: not part of it).
     proofs say what its values must be; oracle names the C function that knows more ("": none). rule names the rule that
     a wrong value breaks, own_rule describes it where rules.toml does not. attr holds attr fields that the bit needs.
+    held_in names the ``struct.member`` that hold its values in the kernel until they are written.
     """
 
     name: str
@@ -58,6 +59,7 @@ class SampleSpec:
     excludes: tuple[str, ...] = ()
     functions: tuple[str, ...] = ()
     structs: tuple[str, ...] = ()
+    held_in: tuple[str, ...] = ()
     attr: tuple[tuple[str, str], ...] = ()
     facts: tuple[Fact, ...] = ()
     proofs: tuple[Proof, ...] = ()
@@ -144,6 +146,7 @@ def parse_sample(text: str) -> SampleSpec:
         excludes=_words(data, "excludes"),
         functions=_words(data, "functions"),
         structs=_words(data, "structs"),
+        held_in=_words(data, "held_in"),
         attr=tuple((k, str(v)) for k, v in _take(data, "attr", dict, {}).items()),
         facts=parse_facts(_take(data, "facts", dict, {})),
         proofs=parse_proofs(_take(data, "proof", list, []), _scalars(layout)),

@@ -2,8 +2,8 @@
 
 In: the touched C files as they are patched, with the patch that each line came from, and names of what holds the value
 in the kernel: ``struct.member``, ``function()`` or a variable. Out: the added lines that assign it, that call the
-function, the condition around them, and the lines that assign what they read. It is a reading aid: what a macro or
-another file does is not seen.
+function, the condition around them, and the lines that assign what they read; not those that copy it from what holds
+another value. It is a reading aid: what a macro or another file does is not seen.
 """
 
 from __future__ import annotations
@@ -44,18 +44,41 @@ class PatchedFile:
 
 
 def find_lines(
-    files: Sequence[PatchedFile], writes: Collection[str], *, first: Collection[str] = (), never: Collection[str] = ()
+    files: Sequence[PatchedFile],
+    writes: Collection[str],
+    *,
+    first: Collection[str] = (),
+    never: Collection[str] = (),
+    held_in: Collection[str] = (),
+    others: Collection[str] = (),
 ) -> tuple[SourceLine, ...]:
     """Return at most LINES_MAX added lines that write one of the names, by file and line; none when there are none.
 
-    Functions named in first are preferred, those in never are left out, both as long as that leaves something.
+    Functions named in first are preferred, those in never are left out. held_in and others are ``struct.member``: what
+    is copied from one of others, and from none of held_in, is another value. Each of these holds as long as it leaves
+    something.
     """
-    members = _members(files)
-    found = [hit for file in files for hit in _file(file, frozenset(writes), members)]
+    found = _hits(files, writes, held_in, others) or _hits(files, writes, (), ())
     found = [hit for hit in found if hit.line.function in first] or found
     found = [hit for hit in found if hit.line.function not in never] or found
     found.sort(key=lambda hit: hit.rank)
     return tuple(sorted((hit.line for hit in found[:LINES_MAX]), key=lambda line: (line.file, line.line)))
+
+
+def _hits(
+    files: Sequence[PatchedFile], writes: Collection[str], held_in: Collection[str], others: Collection[str]
+) -> list[_Hit]:
+    members = _members(files)
+    wanted = _Wanted(frozenset(writes), frozenset(held_in), frozenset(others))
+    return [hit for file in files for hit in _file(file, wanted, members)]
+
+
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    # See find_lines().
+    writes: frozenset[str]
+    held_in: frozenset[str]
+    others: frozenset[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,14 +99,14 @@ def _declared(text: bytes) -> dict[str, set[str]]:
     return found
 
 
-def _file(file: PatchedFile, writes: frozenset[str], members: Mapping[str, set[str]]) -> Iterator[_Hit]:
+def _file(file: PatchedFile, wanted: _Wanted, members: Mapping[str, set[str]]) -> Iterator[_Hit]:
     lines = file.text.split(b"\n")
     starts = [0, *accumulate(len(line) + 1 for line in lines)]
     for function in functions(file.text):
         if not any(number in file.added for number in range(function.first, function.last + 1)):
             continue
         own = _declared(file.text[starts[function.first - 1] : function.end])
-        for number, rank in sorted(_Function(file.text, function, writes, members, own).rows(starts).items()):
+        for number, rank in sorted(_Function(file.text, function, wanted, members, own).rows(starts).items()):
             if number in file.added:
                 text = lines[number - 1].decode("utf-8", "replace").rstrip()[:_WIDTH_MAX]
                 line = SourceLine(
@@ -102,7 +125,7 @@ class _Function:
     # One function: its parsed body, and the rank of each row that has to do with the value.
     text: bytes
     function: Function
-    writes: frozenset[str]
+    wanted: _Wanted
     members: Mapping[str, set[str]]
     own: dict[str, set[str]] = field(default_factory=dict)  # parameters and local variables, as members
     ranks: dict[tuple[int, int], int] = field(default_factory=dict)
@@ -110,7 +133,7 @@ class _Function:
     def rows(self, starts: Sequence[int]) -> dict[int, int]:
         body, shift = parse_body(self.text, self.function)
         nodes = list(walk(body))
-        targets = [node for node in nodes if self.is_target(node)]
+        targets = [node for node in nodes if self.is_target(node) and not self.is_of_others(node)]
         for node in targets:
             self.note(node, _TARGET, _AROUND)
         read = {name for node in targets for name in _names_read(node)}
@@ -138,22 +161,33 @@ class _Function:
             name = text_of(node.child_by_field_name("function"))
             arguments = node.child_by_field_name("arguments")
             copied = arguments.named_children[:1] if arguments and name in _COPIES else []
-            return f"{name}()" in self.writes or any(self.writes_it(_bare(argument)) for argument in copied)
+            return f"{name}()" in self.wanted.writes or any(self.writes_it(_bare(argument)) for argument in copied)
         if node.type in ("assignment_expression", "update_expression"):
             return self.writes_it(_bare(node.child_by_field_name("left") or node.child_by_field_name("argument")))
         if node.type == "initializer_pair":
             member = text_of(node.child_by_field_name("designator")).removeprefix(".")
             return self.is_member(self.owner_of_pair(node), member)
-        return _variable(node) in self.writes
+        return _variable(node) in self.wanted.writes
+
+    def is_of_others(self, node: Node) -> bool:
+        value = node.child_by_field_name("right") or node.child_by_field_name("value")
+        names = {name for n in walk(value) for name in self.names_of(n)} if value is not None else set()
+        return bool(names & self.wanted.others) and not names & self.wanted.held_in
+
+    def names_of(self, node: Node) -> set[str]:
+        """Return the ``struct.member`` that an expression may be."""
+        if node.type != "field_expression":
+            return set()
+        owners = self.struct_of(_bare(node.child_by_field_name("argument")))
+        return {f"{owner}.{text_of(node.child_by_field_name('field'))}" for owner in owners}
 
     def writes_it(self, node: Node | None) -> bool:
         if node is not None and node.type == "field_expression":
-            owner = self.struct_of(_bare(node.child_by_field_name("argument")))
-            return self.is_member(owner, text_of(node.child_by_field_name("field")))
-        return node is not None and node.type == "identifier" and text_of(node) in self.writes
+            return not self.wanted.writes.isdisjoint(self.names_of(node))
+        return node is not None and node.type == "identifier" and text_of(node) in self.wanted.writes
 
     def is_member(self, owners: Collection[str], member: str) -> bool:
-        return any(f"{owner}.{member}" in self.writes for owner in owners)
+        return any(f"{owner}.{member}" in self.wanted.writes for owner in owners)
 
     def struct_of(self, node: Node | None) -> Collection[str]:
         if node is not None and node.type == "identifier":

@@ -57,9 +57,12 @@ SIZE = (
     "size = BUILD_ID_SIZE_MAX;",
     "bid->size = size;",
 )
-IN_PLACE = (
+IP_IN_PLACE = (
     "if (resolve_ip_nr)",
     "buf->bids[0].ip = data->ip;",
+    "stack_map_get_build_id_offset(buf->bids,",
+)
+IN_PLACE = (
     "buf->bids[resolve_ip_nr + i].ip =",
     "data->callchain->ip[user_start + i];",
     "stack_map_get_build_id_offset(buf->bids,",
@@ -82,6 +85,20 @@ HEADER = (
             "header_size",
         ),
         (("build-id.mapping", "CALLCHAIN_BUILD_ID_OFFSET[2]: x"), "perf_output_sample_build_id", IN_PLACE, "trace->"),
+        (("build-id.mapping", "CALLCHAIN_BUILD_ID_OFFSET[2]: x"), "perf_output_sample_build_id", IN_PLACE, "data->ip"),
+        (("build-id.mapping", "BUILD_ID_OFFSET: x"), "perf_output_sample_build_id", IP_IN_PLACE, "callchain->ip"),
+        (
+            ("build-id.kernel", "CALLCHAIN_BUILD_ID_OFFSET[0]: x"),
+            "perf_output_sample_build_id",
+            (".offset = data->callchain->ip[i],", "for (u64 i = 0; i < unres_prefix; i++) {"),
+            "data->ip",
+        ),
+        (
+            ("build-id.kernel", "BUILD_ID_OFFSET: x"),
+            "perf_output_sample_build_id",
+            (".offset = data->ip,", "} else if (buf && resolve_ip_nr) {"),
+            "data->callchain",
+        ),
         (
             ("deferred.address", "CALLCHAIN_DEFERRED: the answer is for 0x1"),
             "perf_resolve_build_id_offsets",
