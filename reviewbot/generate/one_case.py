@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
     from tree_sitter import Node
 
+# Blank lines that what stood between them has left.
+_BLANK = re.compile(rb"(?<=\{\n)\n+|(?<=\n\n)\n+|\n+(?=\n\t*\})")
 _Cut = tuple[int, int, bytes]  # first byte, byte behind the last, what stands there instead
 
 
@@ -34,8 +36,16 @@ def one_case(text: str, case: str) -> str:
     _cut(body, kept, cuts)
     cuts += _unused(body, cuts)
     for start, end, instead in sorted(cuts, reverse=True):
-        raw = raw[: start + shift] + instead + raw[end + shift :]
-    return raw.decode()
+        before, after = raw[: start + shift], raw[end + shift :]
+        raw = before + instead + after if instead else _without_line(before, after)
+    begin = main.start
+    return (raw[:begin] + _BLANK.sub(b"", raw[begin:])).decode()
+
+
+def _without_line(before: bytes, after: bytes) -> bytes:
+    # What stood alone on its lines takes them with it.
+    indent = before.rstrip(b" \t")
+    return indent + after[1:] if indent.endswith(b"\n") and after.startswith(b"\n") else before + after
 
 
 def _matching(calls: list[Node], case: str) -> list[Node]:

@@ -93,6 +93,24 @@ def test_only_what_adds_the_case_is_left_in_main() -> None:
     assert re.findall(r"ktap_add\((\w+)", one_case(MAIN, "three.y")) == ["three"]
 
 
+def test_what_is_cut_from_main_leaves_no_lines_behind() -> None:
+    assert (
+        one_case(MAIN, "one.x.7")
+        == """
+int main(int argc, char **argv)
+{
+	for (int i = 0; i < 2; i++) {
+		if (i)
+			(void)0;
+		else
+			ktap_add(two, NULL, "one.%s.%u", names[i], i);
+	}
+	return ktap_main(argc, argv);
+}
+"""
+    )
+
+
 SOURCE = """
 /* Not used. */
 static int other(void)
