@@ -19,7 +19,7 @@
 #define LONG_FRAMES	126
 #define SHORT_FRAMES	6
 
-static struct event event;
+static struct event event, earlier;
 static __u64 frames[LONG_FRAMES];
 static unsigned int seen;
 
@@ -30,27 +30,28 @@ struct marker_case {
 	bool no_user_part;
 };
 
-static void open_case(const struct marker_case *test, __u64 bits, bool no_user_part)
+static void open_case(struct event *new, const struct marker_case *test, __u64 bits,
+		      bool no_user_part)
 {
 	struct perf_event_attr attr;
 	int error;
 
 	attr_init(&attr, test->source, bits);
 	attr.exclude_callchain_user = no_user_part;
-	error = event_open(&event, &attr);
+	error = event_open(new, &attr);
 	if (error)
 		ktap_stop(RULE_OPEN_ACCEPTED "perf_event_open(): %s", strerror(-error));
 }
 
 /* One sample of a chain that ends in the first count frames. */
-static void make_sample(const struct marker_case *test, unsigned int count)
+static void make_sample(struct event *of, const struct marker_case *test, unsigned int count)
 {
-	event_enable(&event);
+	event_enable(of);
 	if (test->source == SOURCE_SYSCALLS)
 		made_syscall(frames, count);
 	else
 		made_fault(frames, count);
-	event_disable(&event);
+	event_disable(of);
 }
 
 /* The user part begins once: all that follows stands for an address. */
@@ -85,9 +86,9 @@ static void forged(const void *arg)
 	for (unsigned int i = 0; i < FORGED_FRAMES; i++)
 		frames[i] = (__u64)made_syscall + i % 16;
 	frames[FORGED_FRAMES / 2] = PERF_CONTEXT_USER;
-	open_case(test, test->bits, false);
+	open_case(&event, test, test->bits, false);
 	expect_begin(&expect, &event, test->source);
-	make_sample(test, FORGED_FRAMES);
+	make_sample(&event, test, FORGED_FRAMES);
 	expect_end(&expect);
 	expect.must_resolve = true;
 	while ((header = event_next(&event))) {
@@ -102,7 +103,11 @@ static void forged(const void *arg)
 			  FORGED_FRAMES);
 }
 
-/* What a long chain left in the kernel's buffers does not show in a short one. */
+/*
+ * What a long chain left in the kernel's buffers does not show in a short one. The
+ * event of the long one stays open: without one, the kernel frees the buffers. What
+ * ends behind the kernel part, or is empty, has the other's user marker next to it.
+ */
 static void stale(const void *arg)
 {
 	const struct marker_case *test = arg;
@@ -111,15 +116,14 @@ static void stale(const void *arg)
 	need_bits(test->bits | CHAIN_BIT);
 	for (unsigned int i = 0; i < LONG_FRAMES; i++)
 		frames[i] = (__u64)made_syscall + i % 16;
-	open_case(test, PERF_SAMPLE_CALLCHAIN | CHAIN_BIT, false);
+	open_case(&earlier, test, PERF_SAMPLE_CALLCHAIN | CHAIN_BIT, false);
 	expect_begin(&expect, &event, test->source);
-	make_sample(test, LONG_FRAMES);
-	event_close(&event);
+	make_sample(&earlier, test, LONG_FRAMES);
 	/* No mapping is there: the entries have size 0, and nothing in the ID. */
 	for (unsigned int i = 0; i < SHORT_FRAMES; i++)
 		frames[i] = 0x00007ffffffff000ULL + i;
-	open_case(test, test->bits, test->no_user_part);
-	make_sample(test, SHORT_FRAMES);
+	open_case(&event, test, test->bits, test->no_user_part);
+	make_sample(&event, test, SHORT_FRAMES);
 	expect_end(&expect);
 	check_ring(&expect, NULL);
 	if (!expect.samples)
