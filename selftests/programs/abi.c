@@ -6,8 +6,10 @@
 #include "scope.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <linux/perf_event.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 /* How many bits of attr are still reserved. */
@@ -182,6 +184,40 @@ static void branch_stack(const void *arg)
 		     RULE_OPEN_BRANCHES "a software event with branch stacks");
 }
 
+/* A software event has no AUX area that data could come from. */
+static void aux(const void *arg)
+{
+	const struct scoped_type *type = check_type(arg);
+
+	need_bits(PERF_SAMPLE_AUX);
+	expect_error(try_bits(type->bit | PERF_SAMPLE_AUX), EINVAL,
+		     RULE_OPEN_AUX "a software event with attr.aux_sample_size");
+}
+
+/* Where events know cgroups, what is no cgroup is EBADF. */
+static bool cgroups(void)
+{
+	struct perf_event_attr attr;
+
+	attr_init(&attr, SOURCE_CLOCK, 0);
+	return syscall(SYS_perf_event_open, &attr, INT_MAX, 0, -1, PERF_FLAG_PID_CGROUP) < 0 &&
+	       errno == EBADF;
+}
+
+/* CGROUP goes with the kernel's configuration. */
+static void cgroup(const void *arg)
+{
+	const struct scoped_type *type = check_type(arg);
+	int error, expected = cgroups() ? 0 : -EINVAL;
+
+	need_bits(PERF_SAMPLE_CGROUP);
+	error = try_bits(type->bit | PERF_SAMPLE_CGROUP);
+	if (error != expected)
+		ktap_fail(RULE_OPEN_CGROUP
+			  "perf_event_open() with PERF_SAMPLE_CGROUP: %s; expected %s",
+			  strerror(-error), strerror(-expected));
+}
+
 /* Each type has one bit, and no other type has it. */
 static void bits_used_once(const void *arg)
 {
@@ -238,6 +274,10 @@ int main(int argc, char **argv)
 		ktap_add(reserved, type, "reserved.%s", type->name);
 		if (type->bit != PERF_SAMPLE_BRANCH_STACK)
 			ktap_add(branch_stack, type, "branch_stack_refused.%s", type->name);
+		if (type->bit != PERF_SAMPLE_AUX)
+			ktap_add(aux, type, "aux_refused.%s", type->name);
+		if (type->bit != PERF_SAMPLE_CGROUP)
+			ktap_add(cgroup, type, "cgroup_as_configured.%s", type->name);
 		if (sample_type(type->bit) && sample_type(type->bit)->excludes)
 			ktap_add(excluded, type, "excluded.%s", type->name);
 	}

@@ -61,8 +61,9 @@ static void layout(const void *arg)
 			  least);
 }
 
-/* Run with attr, and check what comes of it. */
-static void run(struct perf_event_attr *attr, enum source source)
+/* Run with attr, and check what comes of it; on_sample may be NULL. */
+static void run_with(struct perf_event_attr *attr, enum source source,
+		     void (*on_sample)(struct expect *expect, const struct sample *sample))
 {
 	struct expect expect;
 	unsigned int least;
@@ -73,6 +74,7 @@ static void run(struct perf_event_attr *attr, enum source source)
 			  attr->sample_type, strerror(-error));
 	expect_begin(&expect, &event, source);
 	expect.must_resolve = source != SOURCE_CLOCK;
+	expect.on_sample = on_sample;
 	event_enable(&event);
 	least = work(source, SAMPLES);
 	event_disable(&event);
@@ -83,6 +85,11 @@ static void run(struct perf_event_attr *attr, enum source source)
 			  least);
 	maps_free(&expect.maps);
 	event_close(&event);
+}
+
+static void run(struct perf_event_attr *attr, enum source source)
+{
+	run_with(attr, source, NULL);
 }
 
 /* Every read_format of one event behind a type in scope. */
@@ -226,6 +233,32 @@ static void sizes(const void *arg)
 	}
 }
 
+#if HAVE_AUX_SAMPLE_SIZE
+static void on_aux_sample(struct expect *expect, const struct sample *sample)
+{
+	if (sample->aux.size)
+		sample_fail(expect, sample, RULE_SAMPLE_AUX
+			    "AUX of %llu bytes; expected attr.aux_sample_size at most, 0",
+			    sample->aux.size);
+}
+
+/* AUX data of no bytes: what every event can have. The field has its place. */
+static void aux(const void *arg)
+{
+	const struct scoped_type *type = arg;
+	struct perf_event_attr attr;
+
+	need_bits(type->bit | PERF_SAMPLE_AUX);
+	if (needs(type->bit) && type->bit != PERF_SAMPLE_AUX)
+		ktap_skip("needs %s", needs(type->bit));
+	for (enum source source = 0; source < SOURCE_COUNT; source++) {
+		attr_init(&attr, source, type->bit | PERF_SAMPLE_AUX);
+		attr.aux_sample_size = 0;
+		run_with(&attr, source, on_aux_sample);
+	}
+}
+#endif
+
 static void *run_both(void *attr)
 {
 	struct perf_event_attr *clock = attr;
@@ -274,6 +307,9 @@ int main(int argc, char **argv)
 		ktap_add(read_formats, &scope_types[i], "read_formats.%s", scope_types[i].name);
 		ktap_add(group, &scope_types[i], "group.%s", scope_types[i].name);
 		ktap_add(sizes, &scope_types[i], "sizes.%s", scope_types[i].name);
+#if HAVE_AUX_SAMPLE_SIZE
+		ktap_add(aux, &scope_types[i], "aux.%s", scope_types[i].name);
+#endif
 		ktap_add(thread, &scope_types[i], "thread.%s", scope_types[i].name);
 	}
 	return ktap_main(argc, argv);

@@ -28,6 +28,7 @@ struct shared_case {
 	enum source source;
 };
 
+/* What differs the most: every type in scope that is not here is tried with these. */
 static const struct ask asks[] = {
 	{ "ip", PERF_SAMPLE_IP },
 	{ "callchain", PERF_SAMPLE_CALLCHAIN },
@@ -95,6 +96,31 @@ static void pair(const struct ask *first, const struct ask *second,
 	maps_free(&expect.maps);
 }
 
+/*
+ * Does an event that asks for IP alone get records of a wrong size behind first? What
+ * comes behind it then says nothing about another type.
+ */
+static bool spoils(const struct ask *first, enum source source)
+{
+	static const struct ask ip = { "ip", PERF_SAMPLE_IP };
+	const struct perf_event_header *header;
+	struct sample sample;
+	bool wrong = false;
+
+	open_ask(&event[0], first, source);
+	open_ask(&event[1], &ip, source);
+	for (unsigned int i = 0; i < 2; i++)
+		event_enable(&event[i]);
+	work(source, 1);
+	for (unsigned int i = 0; i < 2; i++)
+		event_disable(&event[i]);
+	while (!wrong && (header = event_next(&event[1])))
+		wrong = decode_sample(&event[1].attr, header, &sample);
+	for (unsigned int i = 0; i < 2; i++)
+		event_close(&event[i]);
+	return wrong;
+}
+
 static bool refused(const struct ask *ask)
 {
 	if (ask->bits & ~SCOPE_ALL_BITS)
@@ -118,6 +144,24 @@ static void shared(const void *arg)
 	}
 }
 
+/* A type that stands in no ask, with each of them in both orders. */
+static void other(const void *arg)
+{
+	const struct shared_case *test = arg;
+
+	need_bits(test->ask->bits);
+	for (unsigned int i = 0; i < ARRAY_SIZE(asks); i++) {
+		if (refused(&asks[i]))
+			continue;
+		pair(test->ask, &asks[i], test->source);
+		if (spoils(&asks[i], test->source))
+			ktap_diag("not tried behind %s: IP alone is of a wrong size there, too",
+				  asks[i].name);
+		else
+			pair(&asks[i], test->ask, test->source);
+	}
+}
+
 /* Two events that ask for the same. */
 static void same(const void *arg)
 {
@@ -128,23 +172,52 @@ static void same(const void *arg)
 	pair(test->ask, test->ask, test->source);
 }
 
+static bool in_asks(__u64 bit)
+{
+	for (unsigned int i = 0; i < ARRAY_SIZE(asks); i++)
+		if (asks[i].bits & bit)
+			return true;
+	return false;
+}
+
+/* Types in scope that stand in no ask, and that the machine has. */
+static unsigned int find_others(struct ask *others)
+{
+	unsigned int count = 0;
+
+	for (unsigned int i = 0; i < SCOPE_TYPES; i++) {
+		const struct sample_type *known = sample_type(scope_types[i].bit);
+
+		if (in_asks(scope_types[i].bit) || (known && known->needs[0]))
+			continue;
+		others[count++] = (struct ask){ scope_types[i].name, scope_types[i].bit };
+	}
+	return count;
+}
+
+static void add(void (*run)(const void *arg), struct shared_case *test,
+		const struct ask *ask, enum source source)
+{
+	test->ask = ask;
+	test->source = source;
+	ktap_add(run, test, "%s.%s", source_names[source], ask->name);
+	ktap_add(same, test, "%s.same.%s", source_names[source], ask->name);
+}
+
 int main(int argc, char **argv)
 {
-	static struct shared_case cases[2][ARRAY_SIZE(asks)];
+	static struct shared_case cases[2][ARRAY_SIZE(asks) + SCOPE_TYPES];
+	static struct ask others[SCOPE_TYPES];
+	unsigned int other_count = find_others(others);
 
 	for (unsigned int source = 0; source < 2; source++) {
-		for (unsigned int i = 0; i < ARRAY_SIZE(asks); i++) {
-			struct shared_case *test = &cases[source][i];
+		struct shared_case *test = cases[source];
 
-			if (!(asks[i].bits & SCOPE_BITS))
-				continue;
-			test->ask = &asks[i];
-			test->source = source;
-			ktap_add(shared, test, "%s.%s", source_names[source],
-				 asks[i].name);
-			ktap_add(same, test, "%s.same.%s", source_names[source],
-				 asks[i].name);
-		}
+		for (unsigned int i = 0; i < ARRAY_SIZE(asks); i++)
+			if (asks[i].bits & SCOPE_BITS)
+				add(shared, test++, &asks[i], source);
+		for (unsigned int i = 0; i < other_count; i++)
+			add(other, test++, &others[i], source);
 	}
 	return ktap_main(argc, argv);
 }
