@@ -13,6 +13,8 @@
 #include <unistd.h>
 
 #define CLOCK_PERIOD_NS	200000
+#define END_SIZE	4096	/* bytes that are looked at behind the last record */
+#define END_PATIENCE_US	10000
 
 const char * const source_names[SOURCE_COUNT] = {
 	[SOURCE_FAULTS] = "page_faults",
@@ -237,4 +239,24 @@ const struct perf_event_header *event_next(struct event *event)
 	event->tail += header.size;
 	__atomic_store_n(&event->page->data_tail, event->tail, __ATOMIC_RELEASE);
 	return (const struct perf_event_header *)event->record;
+}
+
+void event_check_end(const struct event *event)
+{
+	__u64 head = __atomic_load_n(&event->page->data_head, __ATOMIC_ACQUIRE);
+	const char *end = (const char *)event->page + event->page->data_offset + head;
+	size_t written = 0;
+
+	for (size_t i = 0; i < END_SIZE && head + i < event->data_size; i++)
+		if (end[i])
+			written = i + 1;
+	if (!written)
+		return;
+	/* Of an event that runs on another CPU, a record may be on its way. */
+	usleep(END_PATIENCE_US);
+	if (head == __atomic_load_n(&event->page->data_head, __ATOMIC_ACQUIRE) &&
+	    ktap_fail(RULE_RING_END
+		      "%zu bytes are written behind the end of the last record; expected none",
+		      written))
+		ktap_hexdump(end, written);
 }

@@ -75,6 +75,12 @@ void event_disable(struct event *event);
  */
 const struct perf_event_header *event_next(struct event *event);
 
+/*
+ * Fail the case when something was written behind the last record of a ring that
+ * was never full: it lies in the way of the next record, or on the oldest.
+ */
+void event_check_end(const struct event *event);
+
 /* Id of a tracepoint from tracefs, or -1. */
 long tracepoint_id(const char *group, const char *name);
 

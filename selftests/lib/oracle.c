@@ -225,6 +225,7 @@ void check_ring(struct expect *expect,
 			check_sample(expect, &sample);
 		}
 	}
+	event_check_end(expect->event);
 }
 
 static bool in_user(const struct sample *sample)

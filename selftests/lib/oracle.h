@@ -52,8 +52,9 @@ void check_sample(struct expect *expect, const struct sample *sample);
 
 /*
  * Walk the ring to its end: every record is decoded, every sample checked. A
- * record whose decoded length is not header.size fails the case. on_record,
- * when not NULL, is called for each record that is not a sample.
+ * record whose decoded length is not header.size fails the case, and so does
+ * what was written behind the last record. on_record, when not NULL, is called
+ * for each record that is not a sample.
  */
 void check_ring(struct expect *expect,
 		void (*on_record)(struct expect *expect,
