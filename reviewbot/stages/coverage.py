@@ -20,6 +20,7 @@ from reviewbot.parse.gcov import parse_preprocessed
 from reviewbot.tools.gcov import collect_script, make_variables, objects_of, read_counters, reset_test
 from reviewbot.tools.git import git_bytes
 from reviewbot.tools.guest import GuestTest, read_result
+from reviewbot.tools.programs import PROGRESS
 from reviewbot.tools.vng import Boot, Ending
 
 if TYPE_CHECKING:
@@ -126,7 +127,7 @@ class _Measurement:
         for name in self.names:
             shutil.copy2(bench.programs / name, share / "bin" / name)
         tests = [
-            GuestTest(name=n, program=n, arguments=("--kernel=patched",), timeout_s=PROGRAM_TIMEOUT_S)
+            GuestTest(name=n, program=n, arguments=("--kernel=patched", PROGRESS), timeout_s=PROGRAM_TIMEOUT_S)
             for n in self.names
         ]
         boot = bench.machine.boot(

@@ -202,7 +202,7 @@ def aged(header: str) -> str:
     text = re.sub(r"^\s*PERF_RECORD_\w+\s*=\s*(1[6-9]|2\d),$", "", text, flags=re.MULTILINE)
     text = re.sub(r"^#define PERF_RECORD_MISC_(MMAP_BUILD_ID|FORK_EXEC|SWITCH_OUT_PREEMPT)\b.*$", "", text, flags=re.M)
     for number, name in enumerate(
-        ("sample_max_stack", "mem_lvl_num", "build_id", "namespaces", "ksymbol", "bpf_event")
+        ("sample_max_stack", "aux_sample_size", "mem_lvl_num", "build_id", "namespaces", "ksymbol", "bpf_event")
     ):
         text = re.sub(rf"\b{name}\b(?=\s*[:;])", f"later_{number}", text)
     return re.sub(r"(__reserved_2;)", r"\1 /* align to __u64 */", text, count=1)
@@ -214,7 +214,7 @@ def test_every_source_compiles_against_an_old_header(tmp_path: Path) -> None:
         pytest.skip("no compiler or header")
     header = aged(system.read_text(encoding="utf-8"))
     files = render_kselftest(find_scope(header, header, "", SPECS, every=True))
-    for have in ("RESERVED_2", "SAMPLE_MAX_STACK", "MEM_LVL_NUM", "BUILD_ID", "NAMESPACES", "KSYMBOL"):
+    for have in ("RESERVED_2", "SAMPLE_MAX_STACK", "AUX_SAMPLE_SIZE", "MEM_LVL_NUM", "BUILD_ID", "KSYMBOL"):
         assert f"#define HAVE_{have} 0\n" in files["compat.h"]
     (tmp_path / "linux").mkdir()
     (tmp_path / "linux" / "perf_event.h").write_text(header, encoding="utf-8")
@@ -255,6 +255,35 @@ def test_one_case_runs_alone(abi: Path) -> None:
     lines = subprocess.run(argv, capture_output=True, text=True, check=False).stdout.splitlines()
     assert lines[1] == "1..1"
     assert lines[-1].endswith(f"ok 1 {name}")  # what it comes to is the host kernel's affair
+
+
+def test_a_program_says_how_far_it_is_where_it_is_told_to(abi: Path, tmp_path: Path) -> None:
+    console = tmp_path / "console"
+    console.touch()
+    argv = [str(abi), "--kernel=base", f"--progress={console}"]
+    result = subprocess.run(argv, capture_output=True, text=True, check=False)
+    count = int(result.stdout.splitlines()[1].removeprefix("1.."))
+    said = console.read_text(encoding="utf-8").splitlines()
+    assert count > 16
+    assert said == [f"<6>abi: {n} of {count} cases" for n in range(16, count, 16)]
+
+
+def test_a_new_type_is_tried_with_two_events_at_once(rendered: Path, tmp_path: Path) -> None:
+    toml = Path(__file__).parent / "data" / "newtype" / "task_time.toml"
+    specs = load_specs({toml.name: toml.read_text(encoding="utf-8")})
+    new = ScopedType(name="PERF_SAMPLE_TASK_TIME", value=1 << 25, new=True, why="new")
+    others = tuple((n, v) for n, v in ALL if v < new.value)
+    where = write(render_kselftest(Scope(types=(new,), all_types=(*others, (new.name, new.value))), specs), tmp_path)
+    shutil.copytree(rendered / "usr", where / "usr")
+    header = where / "usr" / "include" / "linux" / "perf_event.h"
+    text = re.sub(r"^#define PERF_SAMPLE_\w*BUILD_ID_OFFSET .*$", "", header.read_text(encoding="utf-8"), flags=re.M)
+    header.write_text(f"{text}#define PERF_SAMPLE_TASK_TIME {new.value:#x}ULL\n", encoding="utf-8")
+    (where / "out").mkdir()
+    result = make(where, f"{where}/out/shared")
+    assert result.returncode == 0, result.stdout + result.stderr
+    listed = subprocess.run([where / "out" / "shared", "--list"], capture_output=True, text=True, check=True).stdout
+    sources = ("page_faults", "sys_enter")
+    assert listed.split() == [f"{s}{same}.TASK_TIME" for s in sources for same in ("", ".same")]
 
 
 def test_a_program_refuses_what_it_does_not_know(abi: Path) -> None:

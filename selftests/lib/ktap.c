@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 #include "ktap.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <fnmatch.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -17,6 +19,7 @@
 #define SHOWN_FAILURES	3
 #define SHOWN_RULES	16
 #define EXIT_SKIP	4
+#define PROGRESS_CASES	16
 #define HEXDUMP_SIZE	1024
 #define EXPECTED	"; expected "
 
@@ -32,6 +35,7 @@ static struct ktap_case *cases;
 static unsigned int case_count;
 static unsigned int failures;
 static unsigned int patience = 1;	/* factor of a case's time limit */
+static const char *console;	/* where to say how far we are, or NULL */
 static char *skip_reason;	/* shared with the case's process */
 
 #define SKIP_REASON_SIZE 256
@@ -219,6 +223,21 @@ static bool report(unsigned int number, const char *name, int status)
 	return false;
 }
 
+/*
+ * Who watches the console of a virtual machine takes silence for a hang. On a busy
+ * host that machine's time, counted in ticks, goes slowly: all limits here are in
+ * it, and many cases within theirs are minutes of silence.
+ */
+static void say_progress(unsigned int number, unsigned int planned)
+{
+	int fd = open(console, O_WRONLY | O_APPEND | O_CLOEXEC);
+
+	if (fd < 0)
+		return;
+	dprintf(fd, "<6>%s: %u of %u cases\n", program_invocation_short_name, number, planned);
+	close(fd);
+}
+
 static bool option(const char *argument, const char *name, const char **value)
 {
 	size_t length = strlen(name);
@@ -247,7 +266,8 @@ static const char *parse(int argc, char **argv, bool *list)
 				return NULL;
 		} else if (!strcmp(argv[i], "--list")) {
 			*list = true;
-		} else if (!option(argv[i], "--case=", &pattern)) {
+		} else if (!option(argv[i], "--case=", &pattern) &&
+			   !option(argv[i], "--progress=", &console)) {
 			return NULL;
 		}
 	}
@@ -261,7 +281,7 @@ int ktap_main(int argc, char **argv)
 	const char *pattern = parse(argc, argv, &list);
 
 	if (!pattern) {
-		fprintf(stderr, "usage: %s [--kernel=base|patched|plain] [--case=NAME] [--patience=TIMES] [--list]\n",
+		fprintf(stderr, "usage: %s [--kernel=base|patched|plain] [--case=NAME] [--patience=TIMES] [--progress=FILE] [--list]\n",
 			argv[0]);
 		return 2;
 	}
@@ -286,6 +306,8 @@ int ktap_main(int argc, char **argv)
 	for (unsigned int i = 0; i < case_count; i++) {
 		if (fnmatch(pattern, cases[i].name, 0))
 			continue;
+		if (console && number && number % PROGRESS_CASES == 0)
+			say_progress(number, planned);
 		if (!report(++number, cases[i].name, run_case(&cases[i])))
 			bad++;
 	}

@@ -54,8 +54,8 @@ void ktap_hexdump(const void *data, size_t size);
 
 /*
  * Read the options (--kernel=base|patched|plain, --case=NAME, --patience=TIMES
- * for a slow kernel, --list), run every case and return the program's exit
- * status.
+ * for a slow kernel, --progress=FILE to say in between how far it is, --list), run
+ * every case and return the program's exit status.
  */
 int ktap_main(int argc, char **argv);
 
