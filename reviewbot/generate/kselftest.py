@@ -148,7 +148,7 @@ def _compat_context(scope: Scope, specs: Specs) -> dict[str, object]:
     known = {name for name, _ in scope.all_types}
     types = [(s.name, f"(1ULL << {s.bit})") for s in specs.samples if s.name not in known]
     defines = [(n, v) for n, v in compat["define"].items() if scope.names and n not in scope.names]
-    have = [(n, not scope.names or n in scope.names, comment) for n, comment in compat["have"].items()]
+    have = [(n.strip("_"), not scope.names or n in scope.names, comment) for n, comment in compat["have"].items()]
     have += [(n.strip("_"), n not in scope.padding, comment) for n, comment in compat["reserved"].items()]
     return {"defines": types + defines, "have": have}
 

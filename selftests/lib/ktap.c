@@ -281,8 +281,9 @@ int ktap_main(int argc, char **argv)
 	const char *pattern = parse(argc, argv, &list);
 
 	if (!pattern) {
-		fprintf(stderr, "usage: %s [--kernel=base|patched|plain] [--case=NAME] [--patience=TIMES] [--progress=FILE] [--list]\n",
-			argv[0]);
+		fprintf(stderr,
+			"usage: %s [--kernel=base|patched|plain] [--case=NAME] [--list]\n"
+			"\t[--patience=TIMES] [--progress=FILE]\n", argv[0]);
 		return 2;
 	}
 	skip_reason = mmap(NULL, SKIP_REASON_SIZE, PROT_READ | PROT_WRITE,

@@ -154,6 +154,12 @@ static void reserved(const void *arg)
 	expect_error(attr_open(&attr, 0, -1), EINVAL,
 		     RULE_OPEN_RESERVED "attr.__reserved_2");
 #endif
+#if HAVE_RESERVED_3
+	attr_init(&attr, SOURCE_CLOCK, type->bit);
+	attr.__reserved_3 = 1;
+	expect_error(attr_open(&attr, 0, -1), EINVAL,
+		     RULE_OPEN_RESERVED "attr.__reserved_3");
+#endif
 	attr_init(&attr, SOURCE_CLOCK, type->bit);
 	attr.read_format = 1ULL << 40;
 	expect_error(attr_open(&attr, 0, -1), EINVAL,

@@ -243,19 +243,32 @@ static void on_aux_sample(struct expect *expect, const struct sample *sample)
 }
 
 /* AUX data of no bytes: what every event can have. The field has its place. */
-static void aux(const void *arg)
+static void run_aux(__u64 bits)
 {
-	const struct scoped_type *type = arg;
 	struct perf_event_attr attr;
 
-	need_bits(type->bit | PERF_SAMPLE_AUX);
-	if (needs(type->bit) && type->bit != PERF_SAMPLE_AUX)
-		ktap_skip("needs %s", needs(type->bit));
+	need_bits(bits | PERF_SAMPLE_AUX);
 	for (enum source source = 0; source < SOURCE_COUNT; source++) {
-		attr_init(&attr, source, type->bit | PERF_SAMPLE_AUX);
+		attr_init(&attr, source, bits | PERF_SAMPLE_AUX);
 		attr.aux_sample_size = 0;
 		run_with(&attr, source, on_aux_sample);
 	}
+}
+
+static void aux(const void *arg)
+{
+	const struct scoped_type *type = arg;
+
+	if (needs(type->bit) && type->bit != PERF_SAMPLE_AUX)
+		ktap_skip("needs %s", needs(type->bit));
+	run_aux(type->bit);
+}
+
+static void aux_all(const void *arg)
+{
+	const struct combination *all = arg;
+
+	run_aux(all->bits);
 }
 #endif
 
@@ -303,13 +316,17 @@ int main(int argc, char **argv)
 				 test->combination->name);
 		}
 	}
+#if HAVE_AUX_SAMPLE_SIZE
+	for (unsigned int i = 0; i < SCOPE_COMBINATIONS; i++)
+		if (!strcmp(combinations[i].name, "all"))
+			ktap_add(aux_all, &combinations[i], "aux.all");
+	for (unsigned int i = 0; i < SCOPE_TYPES; i++)
+		ktap_add(aux, &scope_types[i], "aux.%s", scope_types[i].name);
+#endif
 	for (unsigned int i = 0; i < SCOPE_TYPES; i++) {
 		ktap_add(read_formats, &scope_types[i], "read_formats.%s", scope_types[i].name);
 		ktap_add(group, &scope_types[i], "group.%s", scope_types[i].name);
 		ktap_add(sizes, &scope_types[i], "sizes.%s", scope_types[i].name);
-#if HAVE_AUX_SAMPLE_SIZE
-		ktap_add(aux, &scope_types[i], "aux.%s", scope_types[i].name);
-#endif
 		ktap_add(thread, &scope_types[i], "thread.%s", scope_types[i].name);
 	}
 	return ktap_main(argc, argv);
