@@ -203,15 +203,6 @@ static unsigned int find_others(struct ask *others)
 	return count;
 }
 
-static void add(void (*run)(const void *arg), struct shared_case *test,
-		const struct ask *ask, enum source source)
-{
-	test->ask = ask;
-	test->source = source;
-	ktap_add(run, test, "%s.%s", source_names[source], ask->name);
-	ktap_add(same, test, "%s.same.%s", source_names[source], ask->name);
-}
-
 int main(int argc, char **argv)
 {
 	static struct shared_case cases[2][ARRAY_SIZE(asks) + SCOPE_TYPES];
@@ -219,13 +210,28 @@ int main(int argc, char **argv)
 	unsigned int other_count = find_others(others);
 
 	for (unsigned int source = 0; source < 2; source++) {
-		struct shared_case *test = cases[source];
+		for (unsigned int i = 0; i < ARRAY_SIZE(asks); i++) {
+			struct shared_case *test = &cases[source][i];
 
-		for (unsigned int i = 0; i < ARRAY_SIZE(asks); i++)
-			if (asks[i].bits & SCOPE_BITS)
-				add(shared, test++, &asks[i], source);
-		for (unsigned int i = 0; i < other_count; i++)
-			add(other, test++, &others[i], source);
+			if (!(asks[i].bits & SCOPE_BITS))
+				continue;
+			test->ask = &asks[i];
+			test->source = source;
+			ktap_add(shared, test, "%s.%s", source_names[source],
+				 asks[i].name);
+			ktap_add(same, test, "%s.same.%s", source_names[source],
+				 asks[i].name);
+		}
+		for (unsigned int i = 0; i < other_count; i++) {
+			struct shared_case *test = &cases[source][ARRAY_SIZE(asks) + i];
+
+			test->ask = &others[i];
+			test->source = source;
+			ktap_add(other, test, "%s.%s", source_names[source],
+				 others[i].name);
+			ktap_add(same, test, "%s.same.%s", source_names[source],
+				 others[i].name);
+		}
 	}
 	return ktap_main(argc, argv);
 }
