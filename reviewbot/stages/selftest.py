@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from reviewbot.errors import InfraError
 from reviewbot.findings.causes import case_findings, without_records
 from reviewbot.findings.compare import Run, compare_cases, unsettled
+from reviewbot.findings.drivers import unreached_drivers
 from reviewbot.findings.explain import explain
 from reviewbot.findings.splats import splat_findings, tail
 from reviewbot.findings.tally import tally
@@ -214,14 +215,15 @@ class _Session:
         )
 
     def findings(self) -> tuple[Finding, ...]:
-        """Splats of the kernels while the tests ran, and a guest that did not come to its end."""
+        """Splats of the kernels while the tests ran, a guest that did not come to its end, what no test can reach."""
         before = [self.base_console, *(p.boot.console for p in self.passes["base"])]
         found = list(splat_findings(before, [p.boot.console for p in self.passes["patched"]]))
         for done in self.passes["patched"]:
             if done.boot.ending not in (Ending.FINISHED, Ending.PANIC):
                 found.append(_ending(done.boot, self.passes["base"]))
                 break
-        return tuple(found)
+        touched = (f for patch in self.applied.patches if patch.role is Blame.SERIES for f in patch.files)
+        return (*found, *unreached_drivers(touched, self.base_console))
 
     def reproducible(self, cases: tuple[Case, ...]) -> tuple[Finding, ...]:
         """Return what the cases found, with the lines that write it and programs that show it."""

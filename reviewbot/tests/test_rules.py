@@ -1,6 +1,7 @@
 """The rules of the tests: what the table says, where a rule stands, and that every failure names one."""
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -136,3 +137,18 @@ def test_a_failure_whose_rule_was_cut_off_is_no_second_breach() -> None:
     cut = "# FAIL: IP is 0\n# … 12 lines left out\n"
     assert [one.rule for one in parse_breaches(whole + cut)] == ["sample.ip"]
     assert [one.rule for one in parse_breaches(whole + cut.replace("IP is 0", "size 3"))] == ["sample.ip", ""]
+
+
+def test_what_base_breaks_with_its_own_types_is_one_to_judge() -> None:
+    broken = case_of(Breach(rule="header.size", seen="s"), excerpt="# FAIL: x")
+    own = replace(broken, name="p/old", base=Status.FAIL, origin=Origin.PRE_EXISTING)
+    (_, judged) = explain((own, broken), RULES, Tree(header="size"))
+    assert judged.patched is Status.WARN
+    assert "base breaks the same rule, p/old shows it" in judged.reason
+    for other in (
+        replace(own, name="q/old"),
+        replace(own, breaches=(Breach(rule="sample.tid", seen="s"),)),
+        replace(own, origin=Origin.INTRODUCED),
+    ):
+        assert explain((other, broken), RULES, Tree())[1].patched is Status.FAIL
+    assert explain((own, replace(broken, base=Status.PASS)), RULES, Tree())[1].patched is Status.FAIL

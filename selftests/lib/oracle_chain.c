@@ -166,13 +166,18 @@ const char *check_answer(struct expect *expect,
 /* An entry that must not have a build ID: of the kernel, or a marker. */
 static const char *check_plain(const struct build_id_offset *bid, __u64 address)
 {
+	static char text[160];
+
 	if (bid->size || bid->reserved_1 || bid->reserved_2 ||
 	    !all_zero(bid->build_id, sizeof(bid->build_id)))
 		return RULE_BUILD_ID_KERNEL
 		       "an entry that is no user address has a build ID; expected size 0";
-	if (address && bid->offset != address)
-		return RULE_BUILD_ID_KERNEL
-		       "an entry that is no user address does not keep its value";
+	if (address && bid->offset != address) {
+		snprintf(text, sizeof(text), RULE_BUILD_ID_KERNEL
+			 "%#llx stands in a kernel part or for a marker; expected %#llx, as the callchain has it",
+			 bid->offset, address);
+		return text;
+	}
 	return NULL;
 }
 
