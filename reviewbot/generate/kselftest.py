@@ -68,6 +68,7 @@ PROGRAMS = (
     Program(name="limits"),
     Program(name="fuzz"),
     Program(name="races", oracles=("build_id_offset", "callchain_build_id_offset")),
+    Program(name="lookups", oracles=("build_id_offset", "callchain_build_id_offset")),
     Program(name="nested", oracles=("build_id_offset", "callchain_build_id_offset")),
     Program(name="stress", oracles=("build_id_offset", "callchain_build_id_offset")),
     Program(name="faults", oracles=("build_id_offset", "callchain_build_id_offset")),
