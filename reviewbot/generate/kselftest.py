@@ -64,6 +64,7 @@ PROGRAMS = (
     Program(name="permission"),
     Program(name="access"),
     Program(name="records"),
+    Program(name="children"),
     Program(name="rings"),
     Program(name="limits"),
     Program(name="fuzz"),
