@@ -47,6 +47,7 @@ class CSpec:
     summary: str
     layout: tuple[CField, ...]
     value: int
+    misc_text: str = ""
     bit_text: str = ""
     excludes_text: str = "0"
     size_bytes: int = 0
@@ -126,7 +127,13 @@ def _bit(name: str, specs: Specs) -> str:
 def _record(spec: RecordSpec, sizes: dict[str, int]) -> CSpec:
     layout = _layout(spec.layout, f"r->{spec.member}", sizes)
     return CSpec(
-        name=spec.name, short=spec.short, member=spec.member, summary=spec.summary, layout=layout, value=spec.value
+        name=spec.name,
+        short=spec.short,
+        member=spec.member,
+        summary=spec.summary,
+        layout=layout,
+        value=spec.value,
+        misc_text=" | ".join(("PERF_RECORD_MISC_CPUMODE_MASK", *spec.misc)),
     )
 
 

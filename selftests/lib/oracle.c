@@ -12,6 +12,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#define INSTRUCTION_MAX	15	/* bytes */
+
 static __u64 clock_ns(clockid_t clock)
 {
 	struct timespec time;
@@ -375,6 +377,19 @@ void oracle_phys_addr(struct expect *expect, const struct sample *sample)
 			    phys, sample->addr.addr);
 }
 
+/*
+ * A fault because the code itself is not there is at its own address, or in the same
+ * instruction: its page is not mapped, and has no size yet.
+ */
+static bool may_be_fetch(const struct expect *expect, const struct sample *sample)
+{
+	const __u64 both = PERF_SAMPLE_IP | PERF_SAMPLE_ADDR;
+
+	return expect->source == SOURCE_FAULTS &&
+	       ((sample->bits & both) != both ||
+		sample->addr.addr - sample->ip.ip < INSTRUCTION_MAX);
+}
+
 void oracle_page_size(struct expect *expect, const struct sample *sample)
 {
 	__u64 size = 0;
@@ -386,6 +401,8 @@ void oracle_page_size(struct expect *expect, const struct sample *sample)
 	if (size & ~(0x1000ULL | 0x200000ULL | 0x40000000ULL))
 		sample_fail(expect, sample, RULE_SAMPLE_PAGE_SIZE "%#llx is no page size", size);
 	if (!(sample->bits & PERF_SAMPLE_CODE_PAGE_SIZE))
+		return;
+	if (!sample->code_page_size.code_page_size && may_be_fetch(expect, sample))
 		return;
 	if (in_user(sample) && sample->code_page_size.code_page_size != 0x1000)
 		sample_fail(expect, sample, RULE_SAMPLE_PAGE_SIZE

@@ -119,7 +119,7 @@ static void shown(const void *arg)
 	event_disable(&event);
 	while ((header = event_next(&event))) {
 		samples += header->type == PERF_RECORD_SAMPLE;
-		no_kernel_address(header);
+		no_kernel_address(&attr, header);
 	}
 	if (samples < SAMPLES)
 		ktap_fail(RULE_SAMPLES_COUNT "%u samples; expected at least %u", samples,

@@ -212,7 +212,7 @@ static const char *disk_directory(void)
 	static char program[256];
 	bool known = readlink("/proc/self/exe", program, sizeof(program) - 1) > 0;
 	const char * const directories[] = {
-		known ? dirname(program) : ".", "/tmp/rb", "/var/tmp",
+		known ? dirname(program) : ".", "/rb/out", "/var/tmp",
 	};
 	struct statfs fs;
 
@@ -249,49 +249,77 @@ static bool in_memory(int fd)
 	return page & 1;
 }
 
-/* Only the code is in memory: in place there is no ID, deferred there is. */
-static void cold(const void *arg)
+/* Map the code alone: its page is in memory, that of the headers is not. */
+static void *cold_code(struct elf_file *file)
 {
-	const bool *defer = arg;
-	struct elf_file file = { .id_size = 20 };
-	char path[300];
-	struct expect expect;
+	static char path[300];
 	void *code;
 
-	open_faults(*defer);
 	snprintf(path, sizeof(path), "%s/made-elf-%d", disk_directory(), getpid());
-	file.path = path;
-	elf_file_make(&file);
-	close(file.fd);
-	file.fd = open(path, O_RDONLY | O_CLOEXEC);
-	forget(file.fd);
-	code = elf_file_code(&file, ELF_CODE_PAGES - 1);
+	file->path = path;
+	elf_file_make(file);
+	close(file->fd);
+	file->fd = open(path, O_RDONLY | O_CLOEXEC);
+	forget(file->fd);
+	code = elf_file_code(file, ELF_CODE_PAGES - 1);
 	madvise(code, 4096, MADV_RANDOM);
 	elf_code_fault(code);
-	if (in_memory(file.fd)) {
+	if (in_memory(file->fd)) {
 		unlink(path);
 		ktap_skip("the headers came into memory with the code");
 	}
-	/* Reading the notes for /proc would bring them in: nothing must resolve. */
+	return code;
+}
+
+/* Reading the notes for /proc would bring them in: not before the samples. */
+static void cold_faults(struct expect *expect, void *code, bool defer)
+{
 	code_start = (__u64)code;
 	code_end = code_start + 4096;
-	memset(&expect, 0, sizeof(expect));
-	expect.event = &event;
+	memset(expect, 0, sizeof(*expect));
+	expect->event = &event;
 	event_enable(&event);
 	for (unsigned int i = 0; i < FAULTS; i++)
 		elf_code_fault(code);
 	event_disable(&event);
-	expect.source = SOURCE_COUNT;
-	expect.on_sample = on_sample;
-	maps_read(&expect.maps);
-	unlink(path);
-	check_ring(&expect, *defer ? on_answer : NULL);
+	expect->source = SOURCE_COUNT;
+	expect->on_sample = on_sample;
+	maps_read(&expect->maps);
+	check_ring(expect, defer ? on_answer : NULL);
 	ktap_diag("%u samples from the made code, %u resolved", from_code,
 		  from_code_resolved);
 	/* A file system may take the code page away again: more are fine. */
 	if (from_code < FAULTS)
 		ktap_fail(RULE_SAMPLES_COUNT "%u samples from the made code; expected %u",
 			  from_code, FAULTS);
+}
+
+/* Once the first page is touched, the same code is resolved in place. */
+static void now_warm(const struct elf_file *file, void *code)
+{
+	struct expect expect;
+
+	mlock(elf_file_headers(file), 4096);
+	if (!in_memory(file->fd))
+		ktap_stop(RULE_TEST_SETUP "the headers do not stay in memory");
+	fault(code, &expect, false, false);
+	if (from_code_resolved < least_resolved(FAULTS))
+		ktap_fail(RULE_BUILD_ID_RESOLVED
+			  "%u of %u are resolved in place; expected all: the headers are in memory now",
+			  from_code_resolved, FAULTS);
+}
+
+/* Only the code is in memory: in place there is no ID, deferred there is. */
+static void cold(const void *arg)
+{
+	const bool *defer = arg;
+	struct elf_file file = { .id_size = 20 };
+	struct expect expect;
+	void *code;
+
+	open_faults(*defer);
+	code = cold_code(&file);
+	cold_faults(&expect, code, *defer);
 	if (!*defer && from_code_resolved)
 		ktap_fail(RULE_BUILD_ID_LOCKED
 			  "resolved in place, though the headers were not in memory");
@@ -299,6 +327,9 @@ static void cold(const void *arg)
 		ktap_fail(RULE_BUILD_ID_RESOLVED
 			  "%u of %u are resolved; expected all: the answer may wait for the pages",
 			  from_code_resolved, FAULTS);
+	if (!*defer)
+		now_warm(&file, code);
+	unlink(file.path);
 }
 
 static const bool ways[] = { false, true };

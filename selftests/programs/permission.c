@@ -111,7 +111,7 @@ static void permission(const void *arg)
 	while ((header = event_next(&event))) {
 		samples += header->type == PERF_RECORD_SAMPLE;
 		if (test->level >= 2)
-			no_kernel_address(header);
+			no_kernel_address(&attr, header);
 	}
 	if (!samples)
 		ktap_fail(RULE_SAMPLES_COUNT "no samples");

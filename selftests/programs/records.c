@@ -53,11 +53,31 @@ static void check_id(struct expect *expect, const struct record *record)
 		record_fail(record, RULE_RECORD_SAMPLE_ID "sample_id has another task");
 }
 
+static bool asks_build_id(const struct perf_event_attr *attr)
+{
+#if HAVE_BUILD_ID
+	return attr->build_id;
+#else
+	(void)attr;
+	return false;
+#endif
+}
+
 static void check_mmap2(struct expect *expect, const struct record *record)
 {
+	bool build_id = record->header->misc & PERF_RECORD_MISC_MMAP_BUILD_ID;
+
 	if (record->mmap2.addr != mapped)
 		return;
 	seen[63]++;
+	/* The file was just written: its pages are in memory. */
+	if (build_id != asks_build_id(&expect->event->attr) &&
+	    (build_id || least_resolved(1)))
+		record_fail(record, "%s",
+			    build_id ? RULE_RECORD_BUILD_ID
+			    "a build ID; expected none: it was not asked for" :
+			    RULE_RECORD_BUILD_ID
+			    "no build ID; expected that of the file");
 	if (record->mmap2.pid != expect->pid || record->mmap2.tid != expect->tid)
 		record_fail(record, RULE_RECORD_CONTENT "another task");
 	if (record->mmap2.len != mapped_size || record->mmap2.pgoff != made.offset)
@@ -65,7 +85,7 @@ static void check_mmap2(struct expect *expect, const struct record *record)
 			    "another length or offset than /proc/self/maps has");
 	if (strncmp(record->mmap2.filename, "/memfd:made", 11))
 		record_fail(record, RULE_RECORD_CONTENT "another file name");
-	if (!(record->header->misc & PERF_RECORD_MISC_MMAP_BUILD_ID)) {
+	if (!build_id) {
 		if (record->mmap2.ino != made.inode)
 			record_fail(record, RULE_RECORD_CONTENT
 				    "another inode than /proc/self/maps has");
