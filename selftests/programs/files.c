@@ -45,6 +45,8 @@ static const struct file_case file_cases[] = {
 	{ "second_segment", { .id_size = 20, .second_segment = true } },
 	{ "across_pages", { .id_size = 20, .across_pages = true } },
 	{ "no_elf", { .id_size = 20, .no_magic = true }, true },
+	{ "beyond_4_gib", { .id_size = 20, .hole = 5ULL << 30 } },
+	{ "beyond_16_tib", { .id_size = 20, .hole = 1ULL << 45 } },
 };
 
 /* Count the samples that the made code took, and how they were answered. */
