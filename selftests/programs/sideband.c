@@ -117,6 +117,19 @@ static void check_first(struct expect *expect, const struct record *record,
 	}
 }
 
+/* Wherever a task is when it is answered: build IDs for the event that asks for them. */
+static void check_form(const struct record *record)
+{
+	bool build_ids = record->header->misc & PERF_RECORD_MISC_MMAP_BUILD_ID;
+
+	if (!record->callchain_deferred.nr ||
+	    build_ids == !!(consumer.attr.sample_type & (IP_BIT | CHAIN_BIT)))
+		return;
+	record_fail(record, "%s", build_ids ?
+		    RULE_DEFERRED_FORM "build IDs for an event that did not ask for them" :
+		    RULE_DEFERRED_FORM "no build IDs for an event that asked for them");
+}
+
 static void note_answer(struct expect *expect, const struct record *record)
 {
 	struct promise *promise;
@@ -128,6 +141,7 @@ static void note_answer(struct expect *expect, const struct record *record)
 			    "a record that nobody asked for; expected answers and LOST alone");
 		return;
 	}
+	check_form(record);
 	promise = find_promise(record->callchain_deferred.cookie);
 	if (!promise) {
 		note_promise(record->callchain_deferred.cookie, 0);
@@ -275,6 +289,18 @@ static void execs(void)
 
 		if (!child)
 			exec_again();
+		waitpid(child, NULL, 0);
+	}
+}
+
+/* The call that is sampled never returns. */
+static void exits(void)
+{
+	for (unsigned int i = 0; i < CALLS; i++) {
+		pid_t child = fork();
+
+		if (!child)
+			_exit(0);
 		waitpid(child, NULL, 0);
 	}
 }
@@ -429,6 +455,8 @@ static const struct task_case actions[] = {
 	{ "forks", forks, .pages = EVENT_PAGES },
 	{ "exec", exec_again, .pages = EVENT_PAGES },
 	{ "exec_call", execs, .pages = EVENT_PAGES, .call = SYS_execve },
+	{ "exit_call", exits, .pages = EVENT_PAGES, .call = SYS_exit_group,
+	  .may_miss = CALLS + 1 },
 	{ "exec_with_thread", exec_with_thread, .pages = EVENT_PAGES, .may_miss = 1 },
 	{ "busy", busy, .pages = EVENT_PAGES },
 	{ "killed", killed, .pages = EVENT_PAGES, .may_miss = 1 },
