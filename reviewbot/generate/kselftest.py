@@ -59,6 +59,7 @@ PROGRAMS = (
     Program(name="parts", oracles=("callchain", "callchain_build_id_offset")),
     Program(name="sideband", oracles=("build_id_offset", "callchain_build_id_offset")),
     Program(name="deferred", oracles=("build_id_offset", "callchain_build_id_offset")),
+    Program(name="consumers", oracles=("build_id_offset", "callchain_build_id_offset")),
     Program(name="files", oracles=("build_id_offset", "callchain_build_id_offset")),
     Program(name="shared"),
     Program(name="permission"),

@@ -66,17 +66,18 @@ static void fill_headers(const struct elf_file *file, char *image)
 void elf_file_make(struct elf_file *file)
 {
 	static const char code[] = { 0xc6, 0x07, 0x01, 0xc3 };
-	static char image[(HEADER_PAGES + ELF_CODE_PAGES) * PAGE];
+	static char headers[HEADER_PAGES * PAGE], pages[ELF_CODE_PAGES * PAGE];
 
-	memset(image, 0, sizeof(image));
-	fill_headers(file, image);
+	memset(headers, 0, sizeof(headers));
+	fill_headers(file, headers);
 	for (unsigned int i = 0; i < ELF_CODE_PAGES; i++)
-		memcpy(image + (HEADER_PAGES + i) * PAGE, code, sizeof(code));
+		memcpy(pages + i * PAGE, code, sizeof(code));
 	file->fd = file->path ? open(file->path, O_RDWR | O_CREAT | O_TRUNC, 0700) :
 				memfd_create("made", MFD_CLOEXEC);
 	if (file->fd < 0)
 		ktap_skip("no file to make: %m");
-	if (write(file->fd, image, sizeof(image)) != sizeof(image))
+	if (pwrite(file->fd, headers, sizeof(headers), 0) != sizeof(headers) ||
+	    pwrite(file->fd, pages, sizeof(pages), sizeof(headers) + file->hole) != sizeof(pages))
 		ktap_skip("cannot write the made file: %m");
 }
 
@@ -95,7 +96,7 @@ const char *elf_file_headers(const struct elf_file *file)
 void *elf_file_code(const struct elf_file *file, unsigned int page)
 {
 	void *map = mmap(NULL, PAGE, PROT_READ | PROT_EXEC, MAP_PRIVATE,
-			 file->fd, (HEADER_PAGES + page) * PAGE);
+			 file->fd, (HEADER_PAGES + page) * PAGE + file->hole);
 
 	if (map == MAP_FAILED)
 		ktap_stop(RULE_TEST_SETUP "mmap: %m");

@@ -15,6 +15,7 @@ struct elf_file {
 	bool second_segment;	/* another PT_NOTE segment comes first */
 	bool across_pages;	/* the build ID begins in one page, ends in the next */
 	bool no_magic;		/* no ELF file at all */
+	__u64 hole;		/* bytes between the headers and the code; whole pages */
 	const char *path;	/* NULL: in memory, with no name */
 	int fd;			/* set by elf_file_make() */
 };

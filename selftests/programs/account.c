@@ -22,6 +22,7 @@
 #define FRAMES		76	/* no other chain here is as long */
 #define ROUNDS		60
 #define TIMES		3	/* that another event comes and goes */
+#define LEAK_ROUNDS	40000	/* 1,250 KiB of the smallest answers */
 #define ENTRY_SIZE	sizeof(struct build_id_offset)
 
 static struct event event, other;
@@ -133,30 +134,44 @@ static void keeps(const void *arg)
 	}
 }
 
-/* How many allocations that filter names the made calls of this task need. */
-static __u64 count_allocations(const char *filter)
+/* Begin to count what this task takes, or gives back, as filter says. */
+static int count_begin(const char *name, const char *filter)
 {
-	long id = tracepoint_id("kmem", "kmalloc");
+	long id = tracepoint_id("kmem", name);
 	struct perf_event_attr attr;
-	__u64 count = 0;
 	int fd;
 
 	if (id < 0)
-		ktap_skip("no kmem:kmalloc");
+		ktap_skip("no kmem:%s", name);
 	attr_init(&attr, SOURCE_SYSCALLS, 0);
 	attr.config = id;
 	attr.sample_period = 0;
 	fd = attr_open(&attr, 0, -1);
 	if (fd < 0 || ioctl(fd, PERF_EVENT_IOC_SET_FILTER, filter))
-		ktap_skip("kmem:kmalloc: %m");
+		ktap_skip("kmem:%s: %m", name);
 	ioctl(fd, PERF_EVENT_IOC_ENABLE, 0);
-	for (unsigned int i = 0; i < ROUNDS; i++)
-		made_syscall(frames, FRAMES);
+	return fd;
+}
+
+static __u64 count_end(int fd)
+{
+	__u64 count = 0;
+
 	ioctl(fd, PERF_EVENT_IOC_DISABLE, 0);
 	if (read(fd, &count, sizeof(count)) != sizeof(count))
-		ktap_skip("kmem:kmalloc: %m");
+		ktap_skip("a count of kmem: %m");
 	close(fd);
 	return count;
+}
+
+/* How many allocations that filter names the made calls of this task need. */
+static __u64 count_allocations(const char *filter)
+{
+	int fd = count_begin("kmalloc", filter);
+
+	for (unsigned int i = 0; i < ROUNDS; i++)
+		made_syscall(frames, FRAMES);
+	return count_end(fd);
 }
 
 static __u64 count_of_size(size_t size)
@@ -234,6 +249,83 @@ static void one_chain(const void *arg)
 			  count, ROUNDS);
 }
 
+/* How many allocations of size that made calls took are not given back by their end. */
+static __u64 count_kept(size_t size)
+{
+	char filter[64];
+	__u64 taken, given;
+	int take, give;
+
+	snprintf(filter, sizeof(filter), "bytes_req == %zu", size);
+	take = count_begin("kmalloc", filter);
+	give = count_begin("kfree", "ptr != 0");
+	for (unsigned int i = 0; i < ROUNDS; i++)
+		made_syscall(frames, FRAMES);
+	taken = count_end(take);
+	given = count_end(give);
+	return taken > given ? taken - given : 0;
+}
+
+/* Memory of the kernel that cannot be reclaimed, in KiB. */
+static long kernel_memory(void)
+{
+	FILE *file = fopen("/proc/meminfo", "re");
+	char line[128];
+	long slab = -1;
+
+	while (file && fgets(line, sizeof(line), file))
+		if (sscanf(line, "SUnreclaim: %ld kB", &slab) == 1)
+			break;
+	if (file)
+		fclose(file);
+	if (slab < 0)
+		ktap_skip("no SUnreclaim in /proc/meminfo");
+	return slab;
+}
+
+/* Memory that is given back late is none that is lost. */
+static void check_memory(size_t size)
+{
+	long grown, least = LEAK_ROUNDS * size / 1024 / 2;
+
+	grown = -kernel_memory();
+	for (unsigned int i = 0; i < LEAK_ROUNDS; i++)
+		made_syscall(NULL, 0);
+	usleep(200000);
+	grown += kernel_memory();
+	ktap_diag("the kernel holds %ld KiB more", grown);
+	if (grown > least)
+		ktap_fail(RULE_MEMORY_LEAK
+			  "%u answers: the kernel holds %ld KiB more, and what they took was not freed; expected less than %ld KiB",
+			  LEAK_ROUNDS, grown, least);
+}
+
+/*
+ * What an answer takes is given back, be it for one address. Interrupts may
+ * free what is of others: they do not always.
+ */
+static void given_back(const void *arg)
+{
+	const __u64 *bits = arg;
+	size_t size = *bits & CHAIN_BIT ? ENTRY_SIZE * (FRAMES + 1) : ENTRY_SIZE;
+	__u64 kept, most = 0;
+
+	need_bits(*bits);
+	make_frames();
+	open_event(&other, SOURCE_CLOCK, *bits);
+	open_event(&event, SOURCE_SYSCALLS, PERF_SAMPLE_CALLCHAIN);
+	event_enable(&event);
+	made_syscall(frames, FRAMES);
+	for (unsigned int i = 0; i < TIMES; i++) {
+		kept = count_kept(size);
+		if (kept > most)
+			most = kept;
+	}
+	ktap_diag("%llu allocations of %zu bytes kept, of %u", most, size, ROUNDS);
+	if (most >= ROUNDS / 2)
+		check_memory(ENTRY_SIZE);
+}
+
 static const __u64 bits[] = { IP_BIT, CHAIN_BIT, IP_BIT | CHAIN_BIT };
 static const char * const names[] = { "address", "chain", "both" };
 
@@ -252,5 +344,7 @@ int main(int argc, char **argv)
 		ktap_add(forgotten, &bits[i], "forgotten.%s", names[i]);
 	ktap_add(one_address, NULL, "cost.address");
 	ktap_add(one_chain, NULL, "cost.chain");
+	for (unsigned int i = 0; i < ARRAY_SIZE(bits); i++)
+		ktap_add(given_back, &bits[i], "given_back.%s", names[i]);
 	return ktap_main(argc, argv);
 }

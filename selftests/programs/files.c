@@ -23,10 +23,18 @@
 #define IP_BIT		PERF_SAMPLE_BUILD_ID_OFFSET
 #define CHAIN_BIT	PERF_SAMPLE_CALLCHAIN_BUILD_ID_OFFSET
 #define FAULTS		4
+#define COOKIES_MAX	64
+#define PLACES		48	/* of made code in one chain */
 
 static struct event event;
 static __u64 code_start, code_end;
 static unsigned int from_code, from_code_resolved;
+
+/* What the samples say of the answers to come: whose address has which cookie. */
+static struct {
+	__u64 cookie, address;
+} promises[COOKIES_MAX];
+static unsigned int promise_count;
 
 struct file_case {
 	const char *name;
@@ -45,31 +53,83 @@ static const struct file_case file_cases[] = {
 	{ "second_segment", { .id_size = 20, .second_segment = true } },
 	{ "across_pages", { .id_size = 20, .across_pages = true } },
 	{ "no_elf", { .id_size = 20, .no_magic = true }, true },
+	{ "beyond_4_gib", { .id_size = 20, .hole = 5ULL << 30 } },
+	{ "beyond_16_tib", { .id_size = 20, .hole = 1ULL << 45 } },
 };
+
+static void note_promise(const struct sample *sample)
+{
+	__u64 words[4];
+
+	memcpy(words, &sample->build_id_offset.bid, sizeof(words));
+	if (words[0] || words[1] != PERF_CONTEXT_USER_DEFERRED || promise_count == COOKIES_MAX)
+		return;
+	promises[promise_count].cookie = words[2];
+	promises[promise_count++].address = sample->ip.ip;
+}
+
+/* The address that a cookie stands for, or 0. */
+static __u64 promised(__u64 cookie)
+{
+	for (unsigned int i = 0; i < promise_count; i++)
+		if (promises[i].cookie == cookie)
+			return promises[i].address;
+	return 0;
+}
 
 /* Count the samples that the made code took, and how they were answered. */
 static void on_sample(struct expect *expect, const struct sample *sample)
 {
 	(void)expect;
+	note_promise(sample);
 	if (sample->ip.ip < code_start || sample->ip.ip >= code_end)
 		return;
 	from_code++;
 	from_code_resolved += !!sample->build_id_offset.bid.size;
 }
 
-/* The same for answers: those whose first entry lies in the made code. */
+static const struct build_id_offset *answer(const struct record *record)
+{
+	if (record->header->type != PERF_RECORD_CALLCHAIN_DEFERRED ||
+	    !record->callchain_deferred.nr)
+		return NULL;
+	return record->callchain_deferred.entries;
+}
+
+/* The same for answers: each stands for the address of its sample. */
 static void on_answer(struct expect *expect, const struct record *record)
 {
-	const struct build_id_offset *entry = record->callchain_deferred.entries;
+	const struct build_id_offset *entry = answer(record);
 	const char *problem;
+	__u64 address;
 
-	if (record->header->type != PERF_RECORD_CALLCHAIN_DEFERRED || !entry ||
-	    !record->callchain_deferred.nr)
+	if (!entry)
 		return;
-	problem = check_build_id(expect, entry, 0);
+	address = promised(record->callchain_deferred.cookie);
+	problem = check_build_id(expect, entry, address);
 	if (problem)
 		record_fail(record, "%s", problem);
-	from_code_resolved += !!entry->size;
+	if (address >= code_start && address < code_end)
+		from_code_resolved += !!entry->size;
+}
+
+static __u64 places[PLACES];
+static unsigned int answers;
+
+/* The answer to the made call: every entry is known. */
+static void on_chain(struct expect *expect, const struct record *record)
+{
+	const struct build_id_offset *entry = answer(record);
+	const char *problem;
+
+	if (!entry || record->callchain_deferred.nr != PLACES + 1)
+		return;		/* of another call */
+	answers++;
+	for (unsigned int i = 0; i < PLACES; i++) {
+		problem = check_build_id(expect, &entry[i + 1], places[i]);
+		if (problem)
+			record_fail(record, "entry %u: %s", i + 1, problem);
+	}
 }
 
 static void open_faults(bool defer)
@@ -156,7 +216,6 @@ static void two_files(const void *arg)
 		{ .id_size = 20 }, { .id_size = 20, .other = 8 }, { .id_size = 0 },
 	};
 	const bool *defer = arg;
-	__u64 address[48];
 	struct perf_event_attr attr;
 	struct expect expect;
 	int error;
@@ -171,19 +230,23 @@ static void two_files(const void *arg)
 		elf_file_make(&file[i]);
 		elf_file_headers(&file[i]);
 	}
-	for (unsigned int i = 0; i < ARRAY_SIZE(address); i++)
-		address[i] = (__u64)elf_file_code(&file[i % 3], i % ELF_CODE_PAGES) + 64 * i;
+	for (unsigned int i = 0; i < PLACES; i++)
+		places[i] = (__u64)elf_file_code(&file[i % 3], i % ELF_CODE_PAGES) + 64 * i;
 	expect_begin(&expect, &event, SOURCE_SYSCALLS);
 	expect.must_resolve = true;
 	event_enable(&event);
-	made_syscall(address, ARRAY_SIZE(address));
+	made_syscall(places, PLACES);
 	event_disable(&event);
 	expect_end(&expect);
-	check_ring(&expect, *defer ? on_answer : NULL);
-	if (!*defer && expect.resolved < least_resolved(ARRAY_SIZE(address) * 2 / 3))
+	check_ring(&expect, *defer ? on_chain : NULL);
+	if (*defer && !answers)
+		ktap_fail(RULE_DEFERRED_ANSWER
+			  "no answer with build IDs for the %u frames of the made call; expected 1",
+			  PLACES);
+	if (!*defer && expect.resolved < least_resolved(PLACES * 2 / 3))
 		ktap_fail(RULE_BUILD_ID_RESOLVED
-			  "%u entries resolved; expected the %zu that are in files with a build ID",
-			  expect.resolved, ARRAY_SIZE(address) * 2 / 3);
+			  "%u entries resolved; expected the %u that are in files with a build ID",
+			  expect.resolved, PLACES * 2 / 3);
 }
 
 /* Code in memory of no file. */

@@ -16,9 +16,12 @@
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -42,6 +45,7 @@ struct task_case {
 	unsigned int pages;		/* of either ring */
 	unsigned int may_miss;		/* answers to the call that ends the event */
 	unsigned int may_surprise;	/* answers to samples that could not be read */
+	int call;			/* the only system call that is sampled; 0: faults are */
 };
 
 static struct event producer, consumer;
@@ -113,6 +117,19 @@ static void check_first(struct expect *expect, const struct record *record,
 	}
 }
 
+/* Wherever a task is when it is answered: build IDs for the event that asks for them. */
+static void check_form(const struct record *record)
+{
+	bool build_ids = record->header->misc & PERF_RECORD_MISC_MMAP_BUILD_ID;
+
+	if (!record->callchain_deferred.nr ||
+	    build_ids == !!(consumer.attr.sample_type & (IP_BIT | CHAIN_BIT)))
+		return;
+	record_fail(record, "%s", build_ids ?
+		    RULE_DEFERRED_FORM "build IDs for an event that did not ask for them" :
+		    RULE_DEFERRED_FORM "no build IDs for an event that asked for them");
+}
+
 static void note_answer(struct expect *expect, const struct record *record)
 {
 	struct promise *promise;
@@ -124,6 +141,7 @@ static void note_answer(struct expect *expect, const struct record *record)
 			    "a record that nobody asked for; expected answers and LOST alone");
 		return;
 	}
+	check_form(record);
 	promise = find_promise(record->callchain_deferred.cookie);
 	if (!promise) {
 		note_promise(record->callchain_deferred.cookie, 0);
@@ -192,15 +210,22 @@ static void open_consumer(const struct task_case *test)
 static void open_producer(const struct task_case *test, pid_t pid)
 {
 	struct perf_event_attr attr;
+	char filter[32];
 	int error;
 
-	attr_init(&attr, SOURCE_FAULTS, test->bits | PERF_SAMPLE_IP);
+	attr_init(&attr, test->call ? SOURCE_SYSCALLS : SOURCE_FAULTS,
+		  test->bits | PERF_SAMPLE_IP);
 	attr_defer(&attr, true, false);
-	attr.exclude_kernel = 1;	/* each such fault returns to the user */
+	attr.exclude_kernel = !test->call;	/* each such fault returns to the user */
 	attr.inherit = 1;
 	error = event_open_on(&producer, &attr, pid, 0, -1, test->pages);
 	if (error)
 		ktap_stop(RULE_OPEN_ACCEPTED "a producer: %s", strerror(-error));
+	if (test->call) {
+		snprintf(filter, sizeof(filter), "id == %d", test->call);
+		if (ioctl(producer.fd, PERF_EVENT_IOC_SET_FILTER, filter))
+			ktap_skip("PERF_EVENT_IOC_SET_FILTER: %m");
+	}
 	event_enable(&producer);
 }
 
@@ -254,6 +279,30 @@ static void exec_again(void)
 	fault();
 	execl("/proc/self/exe", "sideband", AGAIN, NULL);
 	_exit(1);
+}
+
+/* The call that is sampled returns to another program. */
+static void execs(void)
+{
+	for (unsigned int i = 0; i < CALLS; i++) {
+		pid_t child = fork();
+
+		if (!child)
+			exec_again();
+		waitpid(child, NULL, 0);
+	}
+}
+
+/* The call that is sampled never returns. */
+static void exits(void)
+{
+	for (unsigned int i = 0; i < CALLS; i++) {
+		pid_t child = fork();
+
+		if (!child)
+			_exit(0);
+		waitpid(child, NULL, 0);
+	}
 }
 
 /* An exec that ends the other threads. */
@@ -405,6 +454,9 @@ static const struct task_case actions[] = {
 	{ "leader_first", leader_first, .pages = EVENT_PAGES },
 	{ "forks", forks, .pages = EVENT_PAGES },
 	{ "exec", exec_again, .pages = EVENT_PAGES },
+	{ "exec_call", execs, .pages = EVENT_PAGES, .call = SYS_execve },
+	{ "exit_call", exits, .pages = EVENT_PAGES, .call = SYS_exit_group,
+	  .may_miss = CALLS + 1 },
 	{ "exec_with_thread", exec_with_thread, .pages = EVENT_PAGES, .may_miss = 1 },
 	{ "busy", busy, .pages = EVENT_PAGES },
 	{ "killed", killed, .pages = EVENT_PAGES, .may_miss = 1 },
@@ -447,6 +499,9 @@ int main(int argc, char **argv)
 			*new = actions[i];
 			new->bits = forms[j].bits;
 			new->consumer_bits = forms[j].consumer_bits;
+			/* The address of a system call is the kernel's: no promise. */
+			if (new->call && new->bits == IP_BIT)
+				continue;
 			ktap_add(task, new, "%s.%s", new->name, forms[j].name);
 		}
 	}
