@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import tomllib
 from dataclasses import dataclass, replace
+from functools import reduce
+from operator import or_
 from typing import TYPE_CHECKING
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -25,6 +27,8 @@ if TYPE_CHECKING:
     from reviewbot.generate.spec import Specs
 
 DIRECTORY = "perf_sample_types"
+# Files of specs/ with misc bits, context markers and attr bits.
+FAMILIES = ("misc.toml", "markers.toml", "attr.toml")
 # Programs that look at the state since boot: no other one may run before them.
 FIRST = frozenset({"account"})
 CONFIG = (
@@ -87,13 +91,23 @@ def load_specs(own: Mapping[str, str] | None = None) -> Specs:
         for kind in ("samples", "records")
     }
     types = (root / "types.toml").read_text(encoding="utf-8")
-    return build_specs(texts["samples"], texts["records"], types, own=own or {})
+    families = {name: (root / name).read_text(encoding="utf-8") for name in FAMILIES}
+    return build_specs(texts["samples"], texts["records"], types, families=families, own=own or {})
 
 
 def programs(scope: Scope, specs: Specs) -> tuple[str, ...]:
-    """Return the names of the test programs that scope calls for, in the order in which they run."""
+    """Return the names of the test programs that scope calls for, in the order in which they run.
+
+    Those that hold a record or bit in scope are among them where the tree has a sample type that they can ask for.
+    """
     oracles = {spec.oracle for t in scope.types if (spec := specs.sample(t.name))}
-    return tuple(p.name for p in PROGRAMS if not p.oracles or oracles & set(p.oracles))
+    there = {spec.oracle for name, _ in scope.all_types if (spec := specs.sample(name))}
+    held = {name for part in scope.parts for name in part.programs}
+    return tuple(
+        p.name
+        for p in PROGRAMS
+        if not p.oracles or oracles & set(p.oracles) or (p.name in held and there & set(p.oracles))
+    )
 
 
 def render_kselftest(scope: Scope, specs: Specs | None = None) -> dict[str, str]:
@@ -102,7 +116,7 @@ def render_kselftest(scope: Scope, specs: Specs | None = None) -> dict[str, str]
     Raises ValueError for an empty scope: there is nothing to test.
     """
     if scope.empty:
-        msg = "the series adds and touches no sample type"
+        msg = "the series adds and touches no sample type and no record"
         raise ValueError(msg)
     specs = _with_provisional(settle(specs or load_specs(), dict(scope.all_types)), scope)
     root = data_dir("selftests")
@@ -134,9 +148,9 @@ def _scope_context(scope: Scope, specs: Specs) -> dict[str, object]:
         "types": scope.types,
         "every": scope.all_types,
         "next_value": scope.next_value,
-        "new_bits": sum(t.value for t in scope.types if t.new),
-        "all_bits": sum(v for _, v in scope.all_types),
-        "scope_bits": sum(t.value for t in scope.types),
+        "new_bits": reduce(or_, (t.value for t in scope.types if t.new), 0),
+        "all_bits": reduce(or_, (v for _, v in scope.all_types), 0),
+        "scope_bits": reduce(or_, (t.value for t in scope.types), 0),
         "combinations": combinations(scope, specs),
         "oracles": sorted({s.oracle for t in scope.types if (s := specs.sample(t.name)) and s.oracle}),
     }

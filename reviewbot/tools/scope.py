@@ -60,7 +60,7 @@ def write_selftests(
         msg = f"{HEADER}: {error}"
         raise UsageError(msg) from error
     if scope.empty:
-        msg = "the series adds and touches no perf sample type"
+        msg = "the series adds and touches no perf sample type, record or bit of them"
         raise UsageError(msg)
     write_directory(directory, render_kselftest(scope, specs))
     return programs(scope, specs)
