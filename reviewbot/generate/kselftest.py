@@ -6,6 +6,7 @@ Each program prints KTAP on stdout and takes ``--kernel=base|patched|plain``; ``
 
 from __future__ import annotations
 
+import re
 import tomllib
 from dataclasses import dataclass, replace
 from functools import reduce
@@ -16,6 +17,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from reviewbot.generate.combinations import combinations
 from reviewbot.generate.decoder import decoder_context
+from reviewbot.generate.expression import SpecError
 from reviewbot.generate.rules import rules_for
 from reviewbot.generate.spec import build_specs, settle
 from reviewbot.resources import data_dir
@@ -92,7 +94,22 @@ def load_specs(own: Mapping[str, str] | None = None) -> Specs:
     }
     types = (root / "types.toml").read_text(encoding="utf-8")
     families = {name: (root / name).read_text(encoding="utf-8") for name in FAMILIES}
-    return build_specs(texts["samples"], texts["records"], types, families=families, own=own or {})
+    specs = build_specs(texts["samples"], texts["records"], types, families=families, own=own or {})
+    header = (data_dir("selftests") / "lib" / "oracle.h").read_text(encoding="utf-8")
+    _known(specs, frozenset(re.findall(r"\boracle_(\w+)\b", header)))
+    return specs
+
+
+def _known(specs: Specs, oracles: frozenset[str]) -> None:
+    for sample in specs.samples:
+        if sample.oracle and sample.oracle not in oracles:
+            msg = f"{sample.name}: oracle = {sample.oracle!r}: one of {', '.join(sorted(oracles))}"
+            raise SpecError(msg)
+    names = {p.name for p in PROGRAMS}
+    for spec in (*specs.records, *specs.bits):
+        if unknown := sorted(set(spec.programs) - names):
+            msg = f"{spec.name}: programs = {unknown[0]!r}: one of {', '.join(sorted(names))}"
+            raise SpecError(msg)
 
 
 def programs(scope: Scope, specs: Specs) -> tuple[str, ...]:

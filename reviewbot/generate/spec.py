@@ -23,6 +23,45 @@ if TYPE_CHECKING:
 _SpecT = TypeVar("_SpecT")
 _ValueT = TypeVar("_ValueT")
 SCALARS = {"u8": 1, "u16": 2, "u32": 4, "u64": 8}
+C_KEYWORDS = frozenset(
+    [
+        "auto",
+        "break",
+        "case",
+        "char",
+        "const",
+        "continue",
+        "default",
+        "do",
+        "double",
+        "else",
+        "enum",
+        "extern",
+        "float",
+        "for",
+        "goto",
+        "if",
+        "inline",
+        "int",
+        "long",
+        "register",
+        "restrict",
+        "return",
+        "short",
+        "signed",
+        "sizeof",
+        "static",
+        "struct",
+        "switch",
+        "typedef",
+        "union",
+        "unsigned",
+        "void",
+        "volatile",
+        "while",
+        "bool",
+    ]
+)
 _IDENTIFIER = re.compile(r"[a-z]\w*\Z")
 
 
@@ -46,7 +85,8 @@ class SampleSpec:
     place orders the payloads within a PERF_RECORD_SAMPLE, sample_id within struct sample_id (0: not part of it).
     proofs say what its values must be; oracle names the C function that knows more ("": none). rule names the rule that
     a wrong value breaks, own_rule describes it where rules.toml does not. attr holds attr fields that the bit needs.
-    held_in names the ``struct.member`` that hold its values in the kernel until they are written.
+    held_in names the ``struct.member`` that hold its values in the kernel until they are written. proposed: no released
+    kernel has it, its bit may become another type's.
     """
 
     name: str
@@ -66,6 +106,7 @@ class SampleSpec:
     proofs: tuple[Proof, ...] = ()
     rule: str = ""
     own_rule: tuple[tuple[str, object], ...] = ()
+    proposed: bool = False
 
     @property
     def short(self) -> str:
@@ -161,6 +202,7 @@ def parse_sample(text: str) -> SampleSpec:
         proofs=parse_proofs(_take(data, "proof", list, []), _scalars(layout)),
         rule=rule,
         own_rule=own_rule,
+        proposed=_take(data, "proposed", bool, default=False),
     )
     _nothing_left(data, spec.name)
     if not re.fullmatch(r"PERF_SAMPLE_[A-Z0-9_]+", spec.name) or not 0 <= spec.bit < 64:
@@ -253,6 +295,7 @@ def build_specs(
     for specs in (read_samples, own_samples):
         _unique([(s.name, s.bit) for s in specs], ("name", "bit"))
     names = {s.name for s in own_specs}
+    _bits_free(own or {}, own_specs, [s for s in read_samples if not s.proposed])
     read_samples = [s for s in read_samples if s.name not in names] + own_samples
     read_records = [r for r in read_records if r.name not in names]
     read_records += [r for r in own_specs if isinstance(r, RecordSpec)]
@@ -307,6 +350,16 @@ def _named(file: str, text: str, parse: Callable[[str], _SpecT]) -> _SpecT:
         raise SpecError(msg) from error
 
 
+def _bits_free(
+    files: Mapping[str, str], own: list[SampleSpec | RecordSpec | BitSpec], samples: list[SampleSpec]
+) -> None:
+    taken = {s.bit: s.name for s in samples}
+    for file, spec in zip(files, own, strict=True):
+        if isinstance(spec, SampleSpec) and taken.get(spec.bit, spec.name) != spec.name:
+            msg = f"{file}: bit = {spec.bit} is that of {taken[spec.bit]}"
+            raise SpecError(msg)
+
+
 def _unique(rows: list[tuple[object, ...]], names: tuple[str, ...]) -> None:
     for name, column in zip(names, zip(*rows, strict=True), strict=False):
         twice = {value for value in column if column.count(value) > 1}
@@ -321,6 +374,9 @@ def _check_layout(spec: SampleSpec | RecordSpec, known: set[str]) -> None:
         if field.type not in known or not _IDENTIFIER.match(field.name) or field.name in seen:
             msg = f"{spec.name}.{field.name}: unknown type {field.type!r}, or a name that is no C word or used twice"
             raise SpecError(msg)
+        if field.name in C_KEYWORDS:
+            msg = f"{spec.name}: layout: name = {field.name!r} is a word of C"
+            raise SpecError(msg)
         if (field.type == "bytes") and not field.count:
             msg = f"{spec.name}.{field.name}: bytes need a count"
             raise SpecError(msg)
@@ -333,6 +389,9 @@ def _toml(text: str) -> tuple[dict[str, object], str]:
     first = text.lstrip().splitlines()[0] if text.strip() else ""
     if not first.startswith("# "):
         msg = "the first line is a comment that says what the spec describes"
+        raise SpecError(msg)
+    if "*/" in first or "/*" in first or not first.isprintable():
+        msg = f"{first[:80]!r}: the first line stands in a C comment: it can hold no /*, */ or control character"
         raise SpecError(msg)
     return tomllib.loads(text), first[2:].strip()
 

@@ -90,11 +90,26 @@ def test_a_new_type_needs_only_its_spec() -> None:
         (('type = "u64"', 'type = "u64", count = "later"'), "no earlier field"),
         (('type = "u64"', 'type = "u64", when = "system(1)"'), "no earlier field"),
         (("place = 900", "place = 900\nplaces = 3"), "unknown keys"),
+        (('"word"', '"int"'), "'int' is a word of C"),
+        (("# A word.", "# A */ int x; /* word."), "first line stands in a C comment"),
     ],
 )
 def test_a_wrong_spec_is_refused(change: tuple[str, str], says: str) -> None:
     with pytest.raises(SpecError, match=re.escape(says)):
         build_specs({"new.toml": GOOD.replace(*change)}, {}, "")
+
+
+def test_a_spec_of_a_user_cannot_have_the_bit_of_a_released_type() -> None:
+    with pytest.raises(SpecError, match=re.escape("own.toml: bit = 24 is that of PERF_SAMPLE_WEIGHT_STRUCT")):
+        load_specs({"own.toml": GOOD.replace("bit = 30", "bit = 24")})
+    assert load_specs({"own.toml": GOOD.replace("bit = 30", "bit = 25")}).sample("PERF_SAMPLE_NEW")
+
+
+def test_an_oracle_and_a_program_must_be_there() -> None:
+    with pytest.raises(SpecError, match="oracle = 'nosuch': one of"):
+        load_specs({"own.toml": GOOD.replace("bit = 30", 'bit = 30\noracle = "nosuch"')})
+    with pytest.raises(SpecError, match="programs = 'nosuch': one of"):
+        load_specs({"own.toml": '# A mark.\nname = "PERF_CONTEXT_NEW"\nvalue = -768\nprograms = ["nosuch"]\n'})
 
 
 def test_names_bits_and_places_are_used_once() -> None:
