@@ -25,8 +25,9 @@ from reviewbot.resources import data_dir
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from reviewbot.generate.bits import BitSpec
     from reviewbot.generate.scope import Scope
-    from reviewbot.generate.spec import Specs
+    from reviewbot.generate.spec import RecordSpec, Specs
 
 DIRECTORY = "perf_sample_types"
 # Files of specs/ with misc bits, context markers and attr bits.
@@ -106,7 +107,8 @@ def _known(specs: Specs, oracles: frozenset[str]) -> None:
             msg = f"{sample.name}: oracle = {sample.oracle!r}: one of {', '.join(sorted(oracles))}"
             raise SpecError(msg)
     names = {p.name for p in PROGRAMS}
-    for spec in (*specs.records, *specs.bits):
+    everything: tuple[RecordSpec | BitSpec, ...] = (*specs.records, *specs.bits)
+    for spec in everything:
         if unknown := sorted(set(spec.programs) - names):
             msg = f"{spec.name}: programs = {unknown[0]!r}: one of {', '.join(sorted(names))}"
             raise SpecError(msg)

@@ -6,7 +6,7 @@ import pytest
 
 from reviewbot.generate.kselftest import load_specs, programs, render_kselftest
 from reviewbot.generate.scope import Scope, find_scope
-from reviewbot.generate.spec import parse_any
+from reviewbot.generate.spec import SampleSpec, parse_any
 from reviewbot.parse.uapi import UapiError
 
 BASE = (
@@ -210,6 +210,7 @@ def test_a_new_part_of_the_abi_is_in_scope_and_held_by_nothing(part: str, text: 
     scope = find_scope(whole(), whole(**{part: text}), "", load_specs())
     assert [p.line for p in scope.parts] == [f"{title}: new in the UAPI header; no spec: held by no test"]
     own = parse_any(scope.parts[0].skeleton)
+    assert not isinstance(own, SampleSpec)
     assert (own.name, own.value & (1 << 64) - 1) == (scope.parts[0].name, scope.parts[0].value)
     assert not scope.empty
     assert find_scope(whole(), whole(), "", load_specs()).empty
