@@ -77,8 +77,9 @@ def header_parts(header: str) -> dict[str, int]:
     found |= {n: m.value for n, m in macros.items() if n.startswith("PERF_RECORD_MISC_") and m.value is not None}
     position, struct = 0, _ATTR.search(header)
     for name, width in _BITS.findall(_COMMENT.sub("", struct[1])) if struct else ():
-        if not name.startswith("__"):
-            found[f"attr.{name}"] = position
+        if name.startswith("__"):
+            break  # the reserved rest; what follows are the bits of other words
+        found[f"attr.{name}"] = position
         position += int(width)
     return found
 

@@ -1,11 +1,14 @@
 """generate.spec: the packaged specs are whole and agree with each other; wrong ones are refused."""
 
 import re
+from pathlib import Path
 
 import pytest
 
 from reviewbot.generate.expression import SpecError, c_expression
 from reviewbot.generate.kselftest import load_specs
+from reviewbot.generate.parts import header_parts
+from reviewbot.generate.rules import rules_for
 from reviewbot.generate.spec import build_specs, parse_record, parse_sample
 from reviewbot.resources import data_dir
 
@@ -143,3 +146,22 @@ def test_expressions_become_c(text: str, c: str) -> None:
 def test_expressions_outside_the_grammar_are_refused(text: str) -> None:
     with pytest.raises(SpecError):
         c_expression(text, frozenset({"nr"}), "s")
+
+
+def test_bits_and_markers_agree_with_the_header_of_this_machine() -> None:
+    system = Path("/usr/include/linux/perf_event.h")
+    if not system.is_file():
+        pytest.skip("no linux/perf_event.h")
+    parts = header_parts(system.read_text(encoding="utf-8"))
+    specs = load_specs()
+    known = {s.name: s.value & (1 << 64) - 1 for s in specs.bits} | {r.name: r.value for r in specs.records}
+    assert parts.keys() <= known.keys()
+    assert parts == {name: known[name] for name in parts}
+
+
+def test_what_records_and_bits_name_is_there() -> None:
+    specs = load_specs()
+    bits, rules = {b.name for b in specs.bits}, rules_for(specs)
+    assert {name for record in specs.records for name in record.misc} <= bits
+    assert {s.rule for s in (*specs.records, *specs.bits) if s.rule} <= rules.keys()
+    assert {name for bit in specs.bits for name in bit.types} <= {s.name for s in specs.samples}
