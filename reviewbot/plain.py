@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from reviewbot.builders import new_builder
 from reviewbot.errors import InfraError, UsageError
-from reviewbot.generate.kselftest import load_specs, programs, render_kselftest
+from reviewbot.generate.kselftest import programs, render_kselftest
 from reviewbot.model import Status
 from reviewbot.report.clean import one_line
 from reviewbot.stages.configure import DEFAULT_FRAGMENTS, configure, load_fragments
@@ -22,6 +22,7 @@ from reviewbot.tools.kselftest import compile_directory, write_directory
 from reviewbot.tools.make import compiler
 from reviewbot.tools.programs import boot_programs, read_programs
 from reviewbot.tools.scope import read_plain_scope
+from reviewbot.tools.specs import read_specs
 from reviewbot.tools.tree import get_tree, source_lock
 from reviewbot.tools.vng import Ending, Machine
 
@@ -79,12 +80,15 @@ def run_plain(
     rev: str = "",
     runs: int = 1,
     fragments: Sequence[str] = (),
+    spec_dirs: Sequence[Path] = (),
     note: Note,
 ) -> PlainReport:
     """Build rev of the tree (its head when empty), boot it runs times with the tests of every sample type.
 
+    spec_dirs hold specs of the user's own.
     Raises UsageError for a tree, revision or directory that cannot be used, InfraError when there is no kernel to boot.
     """
+    specs = read_specs(spec_dirs)
     tree = get_tree(cache, tree_name)
     commit = _commit(tree, rev)
     try:
@@ -95,9 +99,9 @@ def run_plain(
     out = out.absolute()
     with source_lock(cache, tree.name):
         kernel = _kernel(cache, tree, commit, fragments=fragments or DEFAULT_FRAGMENTS, out=out, note=note)
-        scope = read_plain_scope(tree.repo, commit)
-    names = programs(scope, load_specs())
-    write_directory(out / "selftest", render_kselftest(scope))
+        scope = read_plain_scope(tree.repo, commit, specs)
+    names = programs(scope, specs)
+    write_directory(out / "selftest", render_kselftest(scope, specs))
     job = cache.dir("jobs", f"plain-{tree.name}-{commit[:12]}")
     done = compile_directory(out / "selftest", job / "programs", kernel.headers, out / "compile.log")
     if not done.ok:

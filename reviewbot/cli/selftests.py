@@ -15,6 +15,7 @@ from reviewbot.cli.common import (
     Fragment,
     Out,
     Quiet,
+    SpecDirs,
     TreeName,
     note_to_stderr,
     open_cache,
@@ -48,6 +49,7 @@ def selftest_run(
     runs: Annotated[int, typer.Option("--runs", metavar="N", min=1, help="How often the kernel is booted.")] = 1,
     out: Out = None,
     fragment: Fragment = None,
+    specs: SpecDirs = None,
     quiet: Quiet = False,
 ) -> None:
     """Run the tests of every sample type on a tree as it is, without a series."""
@@ -55,7 +57,14 @@ def selftest_run(
 
     directory = out or Path("reports") / "plain" / tree
     report = run_plain(
-        tree, open_cache(), directory, rev=base, runs=runs, fragments=fragment or (), note=note_to_stderr(quiet)
+        tree,
+        open_cache(),
+        directory,
+        rev=base,
+        runs=runs,
+        fragments=fragment or (),
+        spec_dirs=specs or (),
+        note=note_to_stderr(quiet),
     )
     print(render_plain(report), end="")
     print(f"\nKTAP and consoles: {directory}")

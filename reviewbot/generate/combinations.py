@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import reduce
+from operator import or_
 from random import Random
 from typing import TYPE_CHECKING
 
@@ -39,7 +41,7 @@ def combinations(scope: Scope, specs: Specs) -> tuple[Combination, ...]:
         if names in found or any(names & known.get(n, frozenset()) for n in names) or not names <= values.keys():
             continue
         label = "+".join(sorted(names, key=lambda n: (n not in dict(own), values[n])))
-        found[names] = Combination(name=label, bits=sum(values[n] for n in names), basic=basic)
+        found[names] = Combination(name=label, bits=reduce(or_, (values[n] for n in names)), basic=basic)
     return (*found.values(), *_wide_combinations(every, specs, set(found)))
 
 
@@ -56,7 +58,9 @@ def _wide_combinations(
     ]
     values = dict(every)
     return tuple(
-        Combination(name=name, bits=sum(values[n] for n in row), basic=True) for name, row in rows if row not in taken
+        Combination(name=name, bits=reduce(or_, (values[n] for n in row), 0), basic=True)
+        for name, row in rows
+        if row not in taken
     )
 
 

@@ -6,14 +6,18 @@ Each program prints KTAP on stdout and takes ``--kernel=base|patched|plain``; ``
 
 from __future__ import annotations
 
+import re
 import tomllib
 from dataclasses import dataclass, replace
+from functools import reduce
+from operator import or_
 from typing import TYPE_CHECKING
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from reviewbot.generate.combinations import combinations
 from reviewbot.generate.decoder import decoder_context
+from reviewbot.generate.expression import SpecError
 from reviewbot.generate.rules import rules_for
 from reviewbot.generate.spec import build_specs, settle
 from reviewbot.resources import data_dir
@@ -21,10 +25,13 @@ from reviewbot.resources import data_dir
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from reviewbot.generate.bits import BitSpec
     from reviewbot.generate.scope import Scope
-    from reviewbot.generate.spec import Specs
+    from reviewbot.generate.spec import RecordSpec, Specs
 
 DIRECTORY = "perf_sample_types"
+# Files of specs/ with misc bits, context markers and attr bits.
+FAMILIES = ("misc.toml", "markers.toml", "attr.toml")
 # Programs that look at the state since boot: no other one may run before them.
 FIRST = frozenset({"account"})
 CONFIG = (
@@ -90,13 +97,39 @@ def load_specs(own: Mapping[str, str] | None = None) -> Specs:
         for kind in ("samples", "records")
     }
     types = (root / "types.toml").read_text(encoding="utf-8")
-    return build_specs(texts["samples"], texts["records"], types, own=own or {})
+    families = {name: (root / name).read_text(encoding="utf-8") for name in FAMILIES}
+    specs = build_specs(texts["samples"], texts["records"], types, families=families, own=own or {})
+    header = (data_dir("selftests") / "lib" / "oracle.h").read_text(encoding="utf-8")
+    _known(specs, frozenset(re.findall(r"\boracle_(\w+)\b", header)))
+    return specs
+
+
+def _known(specs: Specs, oracles: frozenset[str]) -> None:
+    for sample in specs.samples:
+        if sample.oracle and sample.oracle not in oracles:
+            msg = f"{sample.name}: oracle = {sample.oracle!r}: one of {', '.join(sorted(oracles))}"
+            raise SpecError(msg)
+    names = {p.name for p in PROGRAMS}
+    everything: tuple[RecordSpec | BitSpec, ...] = (*specs.records, *specs.bits)
+    for spec in everything:
+        if unknown := sorted(set(spec.programs) - names):
+            msg = f"{spec.name}: programs = {unknown[0]!r}: one of {', '.join(sorted(names))}"
+            raise SpecError(msg)
 
 
 def programs(scope: Scope, specs: Specs) -> tuple[str, ...]:
-    """Return the names of the test programs that scope calls for, in the order in which they run."""
+    """Return the names of the test programs that scope calls for, in the order in which they run.
+
+    Those that hold a record or bit in scope are among them where the tree has a sample type that they can ask for.
+    """
     oracles = {spec.oracle for t in scope.types if (spec := specs.sample(t.name))}
-    return tuple(p.name for p in PROGRAMS if not p.oracles or oracles & set(p.oracles))
+    there = {spec.oracle for name, _ in scope.all_types if (spec := specs.sample(name))}
+    held = {name for part in scope.parts for name in part.programs}
+    return tuple(
+        p.name
+        for p in PROGRAMS
+        if not p.oracles or oracles & set(p.oracles) or (p.name in held and there & set(p.oracles))
+    )
 
 
 def render_kselftest(scope: Scope, specs: Specs | None = None) -> dict[str, str]:
@@ -105,7 +138,7 @@ def render_kselftest(scope: Scope, specs: Specs | None = None) -> dict[str, str]
     Raises ValueError for an empty scope: there is nothing to test.
     """
     if scope.empty:
-        msg = "the series adds and touches no sample type"
+        msg = "the series adds and touches no sample type and no record"
         raise ValueError(msg)
     specs = _with_provisional(settle(specs or load_specs(), dict(scope.all_types)), scope)
     root = data_dir("selftests")
@@ -137,9 +170,9 @@ def _scope_context(scope: Scope, specs: Specs) -> dict[str, object]:
         "types": scope.types,
         "every": scope.all_types,
         "next_value": scope.next_value,
-        "new_bits": sum(t.value for t in scope.types if t.new),
-        "all_bits": sum(v for _, v in scope.all_types),
-        "scope_bits": sum(t.value for t in scope.types),
+        "new_bits": reduce(or_, (t.value for t in scope.types if t.new), 0),
+        "all_bits": reduce(or_, (v for _, v in scope.all_types), 0),
+        "scope_bits": reduce(or_, (t.value for t in scope.types), 0),
         "combinations": combinations(scope, specs),
         "oracles": sorted({s.oracle for t in scope.types if (s := specs.sample(t.name)) and s.oracle}),
     }

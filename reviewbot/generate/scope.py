@@ -1,4 +1,4 @@
-"""From UAPI headers and a series' diff to the sample types that its tests are about.
+"""From UAPI headers and a series' diff to the sample types, records and bits that its tests are about.
 
 In: the text of include/uapi/linux/perf_event.h at base and at patched, and the normalised ``git diff`` from base to
 patched (with function context where the caller has it: ``git diff -W``). Out: a Scope. Nothing is read from disk.
@@ -10,17 +10,19 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from reviewbot.generate.bits import Kind
+from reviewbot.generate.parts import ScopedPart, expand_masks, find_parts
 from reviewbot.generate.skeleton import documented_layout, documented_types, provisional_spec
+from reviewbot.generate.touched import read_touched
 from reviewbot.parse.uapi import duplicates, parse_enum
 
 if TYPE_CHECKING:
     from reviewbot.generate.spec import Field, SampleSpec, Specs
+    from reviewbot.generate.touched import Touched
 
 ENUM = "perf_event_sample_format"
 _WORD = re.compile(r"\b[A-Za-z_]\w*\b")
 _PADDING = re.compile(r"\b(\w+)[ \t]*;[ \t]*/\*[ \t]*align\b")
-_HUNK = re.compile(r"@@ -\d+(?:,\d+)? \+\d+(?:,\d+)? @@(.*)")
-_UAPI_FILES = ("include/uapi/", "tools/include/uapi/")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,14 +47,14 @@ class Scope:
     PERF_SAMPLE_MAX. unverified are the types in scope whose payload no spec describes: only generic tests run for them.
     names is every word of the patched header; empty: not looked at, all are there. padding are the members that its
     comments call alignment: nobody promises that a kernel looks at them.
-    provisional are specs made from the UAPI comment for every type that has none. records names the record types that
-    the series touches. notes are one line each.
+    provisional are specs made from the UAPI comment for every type that has none. parts are the other parts of the ABI
+    that the series adds or touches. notes are one line each.
     """
 
     types: tuple[ScopedType, ...]
     all_types: tuple[tuple[str, int], ...]
     unverified: tuple[str, ...] = ()
-    records: tuple[str, ...] = ()
+    parts: tuple[ScopedPart, ...] = ()
     notes: tuple[str, ...] = ()
     names: frozenset[str] = frozenset()
     padding: frozenset[str] = frozenset()
@@ -68,30 +70,45 @@ class Scope:
 
     @property
     def empty(self) -> bool:
-        """True when the series has nothing to do with sample types."""
-        return not self.types
+        """True when the series has nothing to do with sample types, records, or their bits and markers."""
+        return not self.types and not self.parts
+
+    @property
+    def records(self) -> tuple[str, ...]:
+        """Names of the record types that the series adds or touches."""
+        return tuple(p.name for p in self.parts if p.kind is Kind.RECORD)
 
 
 def find_scope(base_header: str, patched_header: str, diff: str, specs: Specs, *, every: bool = False) -> Scope:
     """Return the sample types that the series adds or touches; every type with every=True.
 
-    A type is in scope when it is new in patched_header, when a line that the diff adds names it, or when the diff
-    changes a function or struct that its spec calls its own. Raises UapiError for a header without the enum.
+    A type is in scope when it is new in patched_header, when a line that the diff adds or a condition around a changed
+    line names it, when the diff changes a function or struct that its spec calls its own, or code that deals with every
+    type. Records, misc bits, markers and attr bits likewise; they bring the types in which they are seen. Raises
+    UapiError for a header without the enum.
     """
     base, patched = parse_enum(base_header, ENUM), parse_enum(patched_header, ENUM)
-    real = {n: v for n, v in patched.items() if n != "PERF_SAMPLE_MAX"}
-    words, owners = _added_words(diff), _changed_owners(diff)
+    real, before = (_types(values) for values in (patched, base))
+    touched = read_touched(diff)
+    expand_masks(touched, patched_header)
+    parts = find_parts(base_header, patched_header, touched, specs)
+    reasons = {n: _why(n, v, before, touched, specs.sample(n)) for n, v in real.items()}
+    for part in parts:
+        for name in (n for n in part.types if not reasons.get(n, "-")):
+            reasons[name] = f"{part.name} is seen in it"
+    if parts and not any(reasons.values()):
+        reasons |= {s.name: "goes with every record (sample_id)" for s in specs.samples if s.sample_id}
     types = []
     for name, value in sorted(real.items(), key=lambda item: item[1]):
-        why = _why(name, base, words, owners, specs.sample(name)) or ("asked for" if every else "")
+        why, new = reasons[name] or ("asked for" if every else ""), value not in before.values()
         if why:
-            comment = _comment_problem(patched_header, name, specs) if name not in base else ""
-            types.append(ScopedType(name=name, value=value, new=name not in base, why=why, comment=comment))
+            comment = _comment_problem(patched_header, name, specs) if name not in before else ""
+            types.append(ScopedType(name=name, value=value, new=new, why=why, comment=comment))
     return Scope(
         types=tuple(types),
         all_types=tuple(sorted(real.items(), key=lambda item: item[1])),
         unverified=tuple(t.name for t in types if specs.sample(t.name) is None),
-        records=tuple(r.name for r in specs.records if r.name in words or set(r.functions) & owners),
+        parts=parts,
         notes=(*_notes(base, patched, real, specs), *(t.comment for t in types if t.comment)),
         names=frozenset(_WORD.findall(patched_header)),
         padding=frozenset(_PADDING.findall(patched_header)),
@@ -99,79 +116,24 @@ def find_scope(base_header: str, patched_header: str, diff: str, specs: Specs, *
     )
 
 
-def _why(name: str, base: dict[str, int], words: set[str], owners: set[str], spec: SampleSpec | None) -> str:
+def _types(values: dict[str, int]) -> dict[str, int]:
+    return {name: value for name, value in values.items() if name != "PERF_SAMPLE_MAX"}
+
+
+def _why(name: str, value: int, base: dict[str, int], touched: Touched, spec: SampleSpec | None) -> str:
     if name not in base:
-        return "new in the UAPI header"
-    if name in words:
+        old = next((n for n, v in base.items() if v == value), "")
+        return f"a new name of the bit of {old}" if old else "new in the UAPI header"
+    if name in touched.named:
         return "named in an added line"
-    own = owners & {*spec.functions, *spec.structs} if spec else set()
-    return f"the series changes {', '.join(sorted(own))}" if own else ""
-
-
-def _added_words(diff: str) -> set[str]:
-    """Words in added code lines outside comments of the UAPI header, whose layout text names every type."""
-    words: set[str] = set()
-    for path, line in _lines(diff):
-        if line.startswith("+") and not _is_comment(line[1:]) and path.endswith((".c", ".h")):
-            words.update(_WORD.findall(line[1:]))
-    return words
-
-
-def _is_comment(line: str) -> bool:
-    return line.lstrip().startswith(("*", "/*", "//"))
-
-
-def _changed_owners(diff: str) -> set[str]:
-    """Functions and structs in which a line was added or removed, as hunk headers and context name them."""
-    owners: set[str] = set()
-    current: set[str] = set()
-    for path, line in _lines(diff):
-        if path.startswith(_UAPI_FILES):
-            continue
-        if hunk := _HUNK.match(line):
-            current = _definition(hunk[1].strip())
-        elif line[:1] in ("+", "-", " "):
-            if line[0] != " " and line[1:2] == "}":
-                owners.update(current)
-            current = _definition(line[1:]) or (set() if _ends_definition(line[1:]) else current)
-            if line[0] != " ":
-                owners.update(current)
-    return owners
-
-
-def _definition(line: str) -> set[str]:
-    """Name of the function or struct that a line in column 0 begins, as a set of none or one."""
-    if struct := re.match(r"(?:struct|union)\s+(\w+)\s*\{", line):
-        return {struct[1]}
-    if (
-        re.match(r"[A-Za-z_]", line)
-        and (call := re.match(r"[^=;]*?\b(\w+)\s*\(", line))
-        and not line.rstrip().endswith(";")
-    ):
-        return {call[1]}
-    return set()
-
-
-def _ends_definition(line: str) -> bool:
-    """Tell a line in column 0 that lies outside any function from a label, brace or comment."""
-    return line.startswith("}") or (re.match(r"[A-Za-z_#]", line) is not None and not re.match(r"\w+:", line))
-
-
-def _lines(diff: str) -> list[tuple[str, str]]:
-    """(path of the new file, line) for every hunk header and hunk line; bounded by the counts in the hunk header."""
-    out: list[tuple[str, str]] = []
-    path, old, new = "", 0, 0
-    for line in diff.split("\n"):
-        if old > 0 or new > 0:
-            old -= line[:1] in (" ", "-", "")
-            new -= line[:1] in (" ", "+", "")
-            out.append((path, line))
-        elif line.startswith("+++ "):
-            path = line[4:].split("\t")[0].removeprefix("b/")
-        elif counts := re.match(r"@@ -\d+(?:,(\d+))? \+\d+(?:,(\d+))? @@", line):
-            old, new = int(counts[1] or 1), int(counts[2] or 1)
-            out.append((path, line))
-    return out
+    if own := touched.owners & {*spec.functions, *spec.structs} if spec else set():
+        return f"the series changes {', '.join(sorted(own))}"
+    if name in touched.around:
+        return "a changed line stands under a condition that names it"
+    if touched.for_all:
+        where = ", ".join(sorted(touched.for_all))
+        return f"every type: a changed line of {where} stands under no condition on a type"
+    return ""
 
 
 def _comment_problem(header: str, name: str, specs: Specs) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 
+from reviewbot.generate.bits import Kind
 from reviewbot.generate.spec import SCALARS, Field, SampleSpec
 
 _COMMENT = re.compile(r"/\*((?:(?!\*/).)*?)\*/\s*PERF_RECORD_SAMPLE\b", re.DOTALL)
@@ -51,6 +52,16 @@ def render_spec(spec: SampleSpec) -> str:
         "# What proves a value; without it, its size and place are all that is verified.\n"
         f"{_proof(spec)}"
     )
+
+
+def render_part(name: str, kind: Kind, value: int) -> str:
+    """Return the TOML file to begin with for a record, misc bit, context marker or attr bit without a spec."""
+    number = value - (1 << 64) if kind is Kind.MARKER and value >> 63 else value
+    rows = [f"# A {kind}, not described yet.", f'name = "{name}"', f"value = {number}"]
+    if kind is Kind.RECORD:
+        rows += ["layout = [", '\t{ name = "rest", type = "padding" },', "]"]
+    rows += ["# The kernel functions that are its own, and the test programs whose cases prove it.", "functions = []"]
+    return "\n".join([*rows, "programs = []", ""])
 
 
 def _proof(spec: SampleSpec) -> str:

@@ -13,6 +13,7 @@ import tomllib
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeVar
 
+from reviewbot.generate.bits import BitSpec, Kind, kind_of, parse_bit, parse_family
 from reviewbot.generate.expression import SpecError, c_expression
 from reviewbot.generate.proof import Fact, Proof, merge_facts, parse_facts, parse_proofs
 
@@ -22,6 +23,45 @@ if TYPE_CHECKING:
 _SpecT = TypeVar("_SpecT")
 _ValueT = TypeVar("_ValueT")
 SCALARS = {"u8": 1, "u16": 2, "u32": 4, "u64": 8}
+C_KEYWORDS = frozenset(
+    [
+        "auto",
+        "break",
+        "case",
+        "char",
+        "const",
+        "continue",
+        "default",
+        "do",
+        "double",
+        "else",
+        "enum",
+        "extern",
+        "float",
+        "for",
+        "goto",
+        "if",
+        "inline",
+        "int",
+        "long",
+        "register",
+        "restrict",
+        "return",
+        "short",
+        "signed",
+        "sizeof",
+        "static",
+        "struct",
+        "switch",
+        "typedef",
+        "union",
+        "unsigned",
+        "void",
+        "volatile",
+        "while",
+        "bool",
+    ]
+)
 _IDENTIFIER = re.compile(r"[a-z]\w*\Z")
 
 
@@ -45,7 +85,8 @@ class SampleSpec:
     place orders the payloads within a PERF_RECORD_SAMPLE, sample_id within struct sample_id (0: not part of it).
     proofs say what its values must be; oracle names the C function that knows more ("": none). rule names the rule that
     a wrong value breaks, own_rule describes it where rules.toml does not. attr holds attr fields that the bit needs.
-    held_in names the ``struct.member`` that hold its values in the kernel until they are written.
+    held_in names the ``struct.member`` that hold its values in the kernel until they are written. proposed: no released
+    kernel has it, its bit may become another type's.
     """
 
     name: str
@@ -65,6 +106,7 @@ class SampleSpec:
     proofs: tuple[Proof, ...] = ()
     rule: str = ""
     own_rule: tuple[tuple[str, object], ...] = ()
+    proposed: bool = False
 
     @property
     def short(self) -> str:
@@ -79,7 +121,11 @@ class SampleSpec:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordSpec:
-    """One record type that is not a sample; sample_id says whether the trailer follows under attr.sample_id_all."""
+    """One record type that is not a sample; sample_id says whether the trailer follows under attr.sample_id_all.
+
+    misc are the misc bits that its header may have, programs the test programs whose cases prove it, rule the rule that
+    these name, and needs what machine it takes.
+    """
 
     name: str
     value: int
@@ -90,6 +136,9 @@ class RecordSpec:
     misc: tuple[str, ...] = ()
     functions: tuple[str, ...] = ()
     structs: tuple[str, ...] = ()
+    programs: tuple[str, ...] = ()
+    needs: tuple[str, ...] = ()
+    rule: str = ""
 
     @property
     def short(self) -> str:
@@ -118,11 +167,12 @@ class SharedType:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Specs:
-    """All specs: samples in record order, records by value."""
+    """All specs: samples in record order, records by value, and the bits and markers of all families."""
 
     samples: tuple[SampleSpec, ...]
     records: tuple[RecordSpec, ...]
     types: tuple[SharedType, ...]
+    bits: tuple[BitSpec, ...] = ()
 
     def sample(self, name: str) -> SampleSpec | None:
         """Return the spec of PERF_SAMPLE_name, or None."""
@@ -152,6 +202,7 @@ def parse_sample(text: str) -> SampleSpec:
         proofs=parse_proofs(_take(data, "proof", list, []), _scalars(layout)),
         rule=rule,
         own_rule=own_rule,
+        proposed=_take(data, "proposed", bool, default=False),
     )
     _nothing_left(data, spec.name)
     if not re.fullmatch(r"PERF_SAMPLE_[A-Z0-9_]+", spec.name) or not 0 <= spec.bit < 64:
@@ -189,6 +240,9 @@ def parse_record(text: str) -> RecordSpec:
         misc=_words(data, "misc"),
         functions=_words(data, "functions"),
         structs=_words(data, "structs"),
+        programs=_words(data, "programs"),
+        needs=_words(data, "needs"),
+        rule=_take(data, "rule", str, ""),
     )
     _nothing_left(data, spec.name)
     if not re.fullmatch(r"PERF_RECORD_[A-Z0-9_]+", spec.name):
@@ -217,25 +271,36 @@ def _is_constant(field: Field) -> bool:
 
 
 def build_specs(
-    samples: Mapping[str, str], records: Mapping[str, str], types: str, *, own: Mapping[str, str] | None = None
+    samples: Mapping[str, str],
+    records: Mapping[str, str],
+    types: str,
+    *,
+    families: Mapping[str, str] | None = None,
+    own: Mapping[str, str] | None = None,
 ) -> Specs:
     """Return all specs from file name → TOML text; checks that names, bits, places and values are unique.
 
-    own are a user's, of either kind: one replaces the spec of the same name, and its bit may be that of a type which
+    families are those of misc bits, markers and attr bits.
+
+    own are a user's, of any kind: one replaces the spec of the same name, and its bit may be that of a type which
     the user's tree does not have (settle() gives that one another). Raises SpecError with the file's name in front.
     """
     shared = parse_types(types)
     known = set(SCALARS) | {"bytes", "string", "padding"} | {t.name for t in shared}
     read_samples = [_named(file, text, parse_sample) for file, text in samples.items()]
     read_records = [_named(file, text, parse_record) for file, text in records.items()]
-    own_specs = [_named(file, text, _parse_either) for file, text in (own or {}).items()]
+    read_bits = [bit for file, text in (families or {}).items() for bit in _named(file, text, parse_family)]
+    own_specs = [_named(file, text, parse_any) for file, text in (own or {}).items()]
     own_samples = [s for s in own_specs if isinstance(s, SampleSpec)]
     for specs in (read_samples, own_samples):
         _unique([(s.name, s.bit) for s in specs], ("name", "bit"))
     names = {s.name for s in own_specs}
+    _bits_free(own or {}, own_specs, [s for s in read_samples if not s.proposed])
     read_samples = [s for s in read_samples if s.name not in names] + own_samples
     read_records = [r for r in read_records if r.name not in names]
     read_records += [r for r in own_specs if isinstance(r, RecordSpec)]
+    read_bits = [b for b in read_bits if b.name not in names] + [b for b in own_specs if isinstance(b, BitSpec)]
+    _unique([(b.name,) for b in read_bits], ("name",))
     everything: tuple[SampleSpec | RecordSpec, ...] = (*read_samples, *read_records)
     for spec in everything:
         _check_layout(spec, known)
@@ -247,12 +312,18 @@ def build_specs(
         samples=tuple(sorted(read_samples, key=lambda s: s.place)),
         records=tuple(sorted(read_records, key=lambda r: r.value)),
         types=shared,
+        bits=tuple(read_bits),
     )
 
 
-def _parse_either(text: str) -> SampleSpec | RecordSpec:
-    name = tomllib.loads(text).get("name")
-    return parse_record(text) if str(name).startswith("PERF_RECORD_") else parse_sample(text)
+def parse_any(text: str) -> SampleSpec | RecordSpec | BitSpec:
+    """Read one spec of any kind: its name says of which. Raises SpecError and TOMLDecodeError."""
+    data = tomllib.loads(text)
+    name = str(data.pop("name", ""))
+    kind = kind_of(name)
+    if kind is None:
+        return parse_sample(text)
+    return parse_record(text) if kind is Kind.RECORD else parse_bit(name, data)
 
 
 def settle(specs: Specs, header: Mapping[str, int]) -> Specs:
@@ -279,6 +350,16 @@ def _named(file: str, text: str, parse: Callable[[str], _SpecT]) -> _SpecT:
         raise SpecError(msg) from error
 
 
+def _bits_free(
+    files: Mapping[str, str], own: list[SampleSpec | RecordSpec | BitSpec], samples: list[SampleSpec]
+) -> None:
+    taken = {s.bit: s.name for s in samples}
+    for file, spec in zip(files, own, strict=True):
+        if isinstance(spec, SampleSpec) and taken.get(spec.bit, spec.name) != spec.name:
+            msg = f"{file}: bit = {spec.bit} is that of {taken[spec.bit]}"
+            raise SpecError(msg)
+
+
 def _unique(rows: list[tuple[object, ...]], names: tuple[str, ...]) -> None:
     for name, column in zip(names, zip(*rows, strict=True), strict=False):
         twice = {value for value in column if column.count(value) > 1}
@@ -293,6 +374,9 @@ def _check_layout(spec: SampleSpec | RecordSpec, known: set[str]) -> None:
         if field.type not in known or not _IDENTIFIER.match(field.name) or field.name in seen:
             msg = f"{spec.name}.{field.name}: unknown type {field.type!r}, or a name that is no C word or used twice"
             raise SpecError(msg)
+        if field.name in C_KEYWORDS:
+            msg = f"{spec.name}: layout: name = {field.name!r} is a word of C"
+            raise SpecError(msg)
         if (field.type == "bytes") and not field.count:
             msg = f"{spec.name}.{field.name}: bytes need a count"
             raise SpecError(msg)
@@ -305,6 +389,9 @@ def _toml(text: str) -> tuple[dict[str, object], str]:
     first = text.lstrip().splitlines()[0] if text.strip() else ""
     if not first.startswith("# "):
         msg = "the first line is a comment that says what the spec describes"
+        raise SpecError(msg)
+    if "*/" in first or "/*" in first or not first.isprintable():
+        msg = f"{first[:80]!r}: the first line stands in a C comment: it can hold no /*, */ or control character"
         raise SpecError(msg)
     return tomllib.loads(text), first[2:].strip()
 

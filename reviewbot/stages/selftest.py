@@ -80,7 +80,10 @@ def selftest(
     except UapiError as error:
         return _skipped(f"the tree's {HEADER} cannot be read: {error}", required=every)
     if scope.empty:
-        return _skipped("nothing to generate: the series adds and touches no perf sample type", required=False)
+        return _skipped(
+            "nothing to generate: the series adds and touches no perf sample type, record or bit of them",
+            required=False,
+        )
     names = programs(scope, bench.specs)
     sources = bench.run_dir / "selftest" / DIRECTORY
     write_directory(sources, render_kselftest(scope, bench.specs))
@@ -234,14 +237,16 @@ class _Session:
         )
 
     def skeletons(self) -> str:
-        """Write a spec to begin with for every type in scope that has none, and return their text."""
+        """Write a spec to begin with for all in scope that has none, and return their text."""
         texts = []
-        for spec in (s for s in self.scope.provisional if s.name in self.scope.unverified):
-            path = self.bench.run_dir / "selftest" / "specs" / f"{spec.member}.toml"
+        begun = [(s.name, render_spec(s)) for s in self.scope.provisional if s.name in self.scope.unverified]
+        begun += [(part.name, part.skeleton) for part in self.scope.parts if part.skeleton]
+        for name, text in begun:
+            path = self.bench.run_dir / "selftest" / "specs" / f"{name.removeprefix('PERF_SAMPLE_').lower()}.toml"
             path.parent.mkdir(exist_ok=True)
-            path.write_text(render_spec(spec), encoding="utf-8")
-            self.logs.append(Log(title=f"spec of {spec.name} to begin with", path=f"selftest/specs/{path.name}"))
-            texts.append(render_spec(spec))
+            path.write_text(text, encoding="utf-8")
+            self.logs.append(Log(title=f"spec of {name} to begin with", path=f"selftest/specs/{path.name}"))
+            texts.append(text)
         return "\n".join(texts)
 
     def facts(self) -> tuple[tuple[str, str], ...]:
@@ -253,8 +258,9 @@ class _Session:
         ]
         begin = "a spec to begin with is in selftest/specs; --specs DIR takes yours"
         unverified = [("payload not verified (no spec)", f"{', '.join(self.scope.unverified)}; {begin}")]
+        parts = [(str(part.kind), part.line) for part in self.scope.parts]
         notes = [("note", note) for note in self.scope.notes]
-        return (("sample types", types), *(unverified if self.scope.unverified else []), *notes, *endings)
+        return (("sample types", types), *(unverified if self.scope.unverified else []), *parts, *notes, *endings)
 
 
 def _ending(boot: Boot, base: list[_Pass]) -> Finding:

@@ -1,11 +1,14 @@
 """generate.spec: the packaged specs are whole and agree with each other; wrong ones are refused."""
 
 import re
+from pathlib import Path
 
 import pytest
 
 from reviewbot.generate.expression import SpecError, c_expression
 from reviewbot.generate.kselftest import load_specs
+from reviewbot.generate.parts import header_parts
+from reviewbot.generate.rules import rules_for
 from reviewbot.generate.spec import build_specs, parse_record, parse_sample
 from reviewbot.resources import data_dir
 
@@ -90,11 +93,26 @@ def test_a_new_type_needs_only_its_spec() -> None:
         (('type = "u64"', 'type = "u64", count = "later"'), "no earlier field"),
         (('type = "u64"', 'type = "u64", when = "system(1)"'), "no earlier field"),
         (("place = 900", "place = 900\nplaces = 3"), "unknown keys"),
+        (('"word"', '"int"'), "'int' is a word of C"),
+        (("# A word.", "# A */ int x; /* word."), "first line stands in a C comment"),
     ],
 )
 def test_a_wrong_spec_is_refused(change: tuple[str, str], says: str) -> None:
     with pytest.raises(SpecError, match=re.escape(says)):
         build_specs({"new.toml": GOOD.replace(*change)}, {}, "")
+
+
+def test_a_spec_of_a_user_cannot_have_the_bit_of_a_released_type() -> None:
+    with pytest.raises(SpecError, match=re.escape("own.toml: bit = 24 is that of PERF_SAMPLE_WEIGHT_STRUCT")):
+        load_specs({"own.toml": GOOD.replace("bit = 30", "bit = 24")})
+    assert load_specs({"own.toml": GOOD.replace("bit = 30", "bit = 25")}).sample("PERF_SAMPLE_NEW")
+
+
+def test_an_oracle_and_a_program_must_be_there() -> None:
+    with pytest.raises(SpecError, match="oracle = 'nosuch': one of"):
+        load_specs({"own.toml": GOOD.replace("bit = 30", 'bit = 30\noracle = "nosuch"')})
+    with pytest.raises(SpecError, match="programs = 'nosuch': one of"):
+        load_specs({"own.toml": '# A mark.\nname = "PERF_CONTEXT_NEW"\nvalue = -768\nprograms = ["nosuch"]\n'})
 
 
 def test_names_bits_and_places_are_used_once() -> None:
@@ -128,3 +146,22 @@ def test_expressions_become_c(text: str, c: str) -> None:
 def test_expressions_outside_the_grammar_are_refused(text: str) -> None:
     with pytest.raises(SpecError):
         c_expression(text, frozenset({"nr"}), "s")
+
+
+def test_bits_and_markers_agree_with_the_header_of_this_machine() -> None:
+    system = Path("/usr/include/linux/perf_event.h")
+    if not system.is_file():
+        pytest.skip("no linux/perf_event.h")
+    parts = header_parts(system.read_text(encoding="utf-8"))
+    specs = load_specs()
+    known = {s.name: s.value & (1 << 64) - 1 for s in specs.bits} | {r.name: r.value for r in specs.records}
+    assert parts.keys() <= known.keys()
+    assert parts == {name: known[name] for name in parts}
+
+
+def test_what_records_and_bits_name_is_there() -> None:
+    specs = load_specs()
+    bits, rules = {b.name for b in specs.bits}, rules_for(specs)
+    assert {name for record in specs.records for name in record.misc} <= bits
+    assert {r.rule for r in specs.records if r.rule} | {b.rule for b in specs.bits if b.rule} <= rules.keys()
+    assert {name for bit in specs.bits for name in bit.types} <= {s.name for s in specs.samples}

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from reviewbot.errors import UsageError
-from reviewbot.generate.kselftest import load_specs, programs, render_kselftest
+from reviewbot.generate.kselftest import programs, render_kselftest
 from reviewbot.generate.scope import Scope, find_scope
 from reviewbot.parse.uapi import UapiError
 from reviewbot.tools.git import git, must
@@ -41,10 +41,10 @@ def read_scope(repo: Path, applied: ApplyResult, series: Series, specs: Specs, *
     return find_scope(headers[0], headers[1], diff.stdout, specs, every=every)
 
 
-def read_plain_scope(repo: Path, commit: str) -> Scope:
+def read_plain_scope(repo: Path, commit: str, specs: Specs) -> Scope:
     """Return the scope of a tree without a series: every sample type that it has. Raises UapiError as read_scope()."""
     header = must(repo, "show", f"{commit}:{HEADER}")
-    return find_scope(header, header, "", load_specs(), every=True)
+    return find_scope(header, header, "", specs, every=True)
 
 
 def write_selftests(
@@ -60,7 +60,7 @@ def write_selftests(
         msg = f"{HEADER}: {error}"
         raise UsageError(msg) from error
     if scope.empty:
-        msg = "the series adds and touches no perf sample type"
+        msg = "the series adds and touches no perf sample type, record or bit of them"
         raise UsageError(msg)
     write_directory(directory, render_kselftest(scope, specs))
     return programs(scope, specs)

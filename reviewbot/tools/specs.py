@@ -25,11 +25,14 @@ def read_specs(directories: Iterable[Path] = ()) -> Specs:
     """
     own: dict[str, str] = {}
     for directory in directories:
+        if not directory.is_dir():
+            msg = f"--specs {directory}: no such directory"
+            raise UsageError(msg)
         try:
             files = sorted(directory.glob("*.toml"))
             own |= {str(path): _read(path) for path in files}
-        except (OSError, UnicodeDecodeError) as error:
-            msg = f"--specs {directory}: {getattr(error, 'strerror', None) or error}"
+        except OSError as error:
+            msg = f"--specs {directory}: {error.strerror or error}"
             raise UsageError(msg) from error
         if not files:
             msg = f"--specs {directory}: holds no *.toml"
@@ -47,4 +50,8 @@ def _read(path: Path) -> str:
     if path.stat().st_size > SIZE_MAX:
         msg = f"{path.name} is no spec: more than {SIZE_MAX >> 20} MiB"
         raise OSError(msg)
-    return path.read_text(encoding="utf-8")
+    try:
+        return path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        msg = f"--specs {path}: {error}"
+        raise UsageError(msg) from error
