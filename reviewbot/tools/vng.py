@@ -141,10 +141,12 @@ class Machine:
                 msg = f"path {str(path)!r} cannot be given to vng (only letters, digits and _+/.-)"
                 raise InfraError(msg)
         words = ["nokaslr", "root=/dev/root", "panic_on_oops=1", "log_buf_len=4M", *append]
+        # One core a socket: of two cores in one socket, a kernel without ACPI finds the first alone in the MP table.
+        cpus = f"{self.cpus},sockets={self.cpus}"
         return [
             vng_program(),
             *("--run", str(image), "--root", str(self.root), f"--rwdir={SHARE}={share}", "--cwd", str(self.root)),
-            *("--user", "root", "--cpus", str(self.cpus), "--memory", f"{self.memory_mib}M"),
+            *("--user", "root", "--cpus", cpus, "--memory", f"{self.memory_mib}M"),
             *("--force-9p", "--disable-monitor", "--skip-modules", "--verbose"),
             *(() if accelerator == "KVM" else ("--disable-kvm",)),
             *(f"--append={word}" for word in words),
