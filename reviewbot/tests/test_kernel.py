@@ -87,7 +87,9 @@ def reproducers_tell_base_from_patched(cache: Cache, demo: Request, results: dic
     """Every reproducer compiles as its head says, fails on patched, and does not on base."""
     sources = sorted((out / "selftest" / "reproduce").glob("*.c"))
     failing = [
-        c for c in stages(results)["selftest"]["cases"] if c["patched"] == "fail" and c["origin"] == "introduced"
+        c
+        for c in stages(results)["selftest"]["cases"]
+        if c["patched"] in ("fail", "warn") and c["origin"] == "introduced"
     ]
     assert len(sources) == len(failing)
     share = out.parent / "reproduce"

@@ -84,6 +84,7 @@ static void pair(const struct ask *first, const struct ask *second,
 
 		expect.event = &event[i];
 		expect.samples = 0;
+		expect.last_value = 0;
 		check_ring(&expect, NULL);
 		if (expect.samples < least && ktap_failures() == failed)
 			ktap_fail(RULE_SAMPLES_COUNT
