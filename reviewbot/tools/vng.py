@@ -140,7 +140,8 @@ class Machine:
             if not _SAFE_PATH.fullmatch(str(path)):
                 msg = f"path {str(path)!r} cannot be given to vng (only letters, digits and _+/.-)"
                 raise InfraError(msg)
-        words = ["nokaslr", "root=/dev/root", "panic_on_oops=1", "log_buf_len=4M", *append]
+        # Opening and closing events waits for RCU, with two CPUs most of the time of the tests.
+        words = ["nokaslr", "root=/dev/root", "panic_on_oops=1", "log_buf_len=4M", "rcupdate.rcu_expedited=1", *append]
         # One core a socket: of two cores in one socket, a kernel without ACPI finds the first alone in the MP table.
         cpus = f"{self.cpus},sockets={self.cpus}"
         return [
