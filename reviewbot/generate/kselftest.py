@@ -19,7 +19,7 @@ from reviewbot.generate.combinations import combinations
 from reviewbot.generate.decoder import decoder_context
 from reviewbot.generate.expression import SpecError
 from reviewbot.generate.rules import rules_for
-from reviewbot.generate.spec import build_specs, settle
+from reviewbot.generate.spec_set import build_specs, settle
 from reviewbot.resources import data_dir
 
 if TYPE_CHECKING:

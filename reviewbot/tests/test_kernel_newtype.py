@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from reviewbot.demo import demo_request
-from reviewbot.generate.spec import parse_sample
+from reviewbot.generate.spec_toml import parse_sample
 from reviewbot.tools.cache import Cache, default_root
 
 NEWTYPE = Path(__file__).parent / "data" / "newtype"

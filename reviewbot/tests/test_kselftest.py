@@ -11,7 +11,8 @@ import pytest
 from reviewbot.generate.combinations import combinations, covering_rows
 from reviewbot.generate.kselftest import load_specs, programs, render_kselftest
 from reviewbot.generate.scope import Scope, ScopedType, find_scope
-from reviewbot.generate.spec import Specs, parse_sample
+from reviewbot.generate.spec import Specs
+from reviewbot.generate.spec_toml import parse_sample
 
 SPECS = load_specs()
 ALL = tuple(sorted(((s.name, 1 << s.bit) for s in SPECS.samples), key=lambda item: item[1]))

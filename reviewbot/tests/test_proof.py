@@ -14,7 +14,8 @@ from reviewbot.generate.kselftest import load_specs, programs, render_kselftest
 from reviewbot.generate.rules import rules_for
 from reviewbot.generate.scope import Scope, ScopedType, find_scope
 from reviewbot.generate.skeleton import provisional_spec, render_spec
-from reviewbot.generate.spec import build_specs, parse_sample, settle
+from reviewbot.generate.spec_set import build_specs, settle
+from reviewbot.generate.spec_toml import parse_sample
 from reviewbot.tests.test_kselftest import ALL, with_new_names, write
 from reviewbot.tools.specs import read_specs
 

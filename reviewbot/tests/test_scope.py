@@ -6,7 +6,8 @@ import pytest
 
 from reviewbot.generate.kselftest import load_specs, programs, render_kselftest
 from reviewbot.generate.scope import Scope, find_scope
-from reviewbot.generate.spec import SampleSpec, parse_any
+from reviewbot.generate.spec import SampleSpec
+from reviewbot.generate.spec_toml import parse_any
 from reviewbot.parse.uapi import UapiError
 
 BASE = (

@@ -6,7 +6,8 @@ from hypothesis import strategies as st
 from reviewbot.generate.kselftest import load_specs, render_kselftest
 from reviewbot.generate.scope import find_scope
 from reviewbot.generate.skeleton import documented_layout, documented_types, provisional_spec, render_spec
-from reviewbot.generate.spec import Field, parse_sample
+from reviewbot.generate.spec import Field
+from reviewbot.generate.spec_toml import parse_sample
 
 HEADER = """
 enum perf_event_sample_format { PERF_SAMPLE_IP = 1U << 0, PERF_SAMPLE_TWO = 1U << 40, PERF_SAMPLE_SILENT = 1U << 41, };

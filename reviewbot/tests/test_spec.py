@@ -9,7 +9,8 @@ from reviewbot.generate.expression import SpecError, c_expression
 from reviewbot.generate.kselftest import load_specs
 from reviewbot.generate.parts import header_parts
 from reviewbot.generate.rules import rules_for
-from reviewbot.generate.spec import build_specs, parse_record, parse_sample
+from reviewbot.generate.spec_set import build_specs
+from reviewbot.generate.spec_toml import parse_record, parse_sample
 from reviewbot.resources import data_dir
 
 GOOD = '# A word.\nname = "PERF_SAMPLE_NEW"\nbit = 30\nplace = 900\nlayout = [{ name = "word", type = "u64" }]\n'
