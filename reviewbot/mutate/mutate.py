@@ -9,6 +9,7 @@ built one by one.
 from __future__ import annotations
 
 import hashlib
+import os
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -37,7 +38,7 @@ from reviewbot.tools.programs import Bench
 from reviewbot.tools.scope import write_selftests
 from reviewbot.tools.specs import read_specs
 from reviewbot.tools.tree import source_lock
-from reviewbot.tools.vng import Machine
+from reviewbot.tools.vng import GUEST_CPUS, Machine
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -69,7 +70,7 @@ def mutate(request: Request, cache: Cache, options: Options, note: Note) -> tupl
     campaign = open_campaign(out, report, options, found.mutants, read_marks(request.source))
     with source_lock(cache, tree.name):
         builder, kernel = _patched(cache, tree, request, applied, out=out, note=note)
-        bench = _bench(cache, request, applied, kernel, names=names, out=out)
+        bench = _bench(cache, request, applied, kernel, names=names, out=out, jobs=options.jobs)
         trial = Trial(
             campaign=campaign,
             bench=bench,
@@ -217,7 +218,14 @@ def _patched(
 
 
 def _bench(
-    cache: Cache, request: Request, applied: ApplyResult, kernel: Kernel, *, names: tuple[str, ...], out: Path
+    cache: Cache,
+    request: Request,
+    applied: ApplyResult,
+    kernel: Kernel,
+    *,
+    names: tuple[str, ...],
+    out: Path,
+    jobs: int,
 ) -> Bench:
     programs = out / "programs"
     done = compile_directory(out / "selftest", programs, kernel.headers, out / "compile.log")
@@ -225,7 +233,7 @@ def _bench(
         msg = f"the generated tests do not compile: {done.output[-500:]}"
         raise InfraError(msg)
     return Bench(
-        machine=Machine(cache=cache, root=prepare_root(cache), timeout_s=request.boot_timeout_s),
+        machine=Machine(cache=cache, root=prepare_root(cache), cpus=_cpus(jobs), timeout_s=request.boot_timeout_s),
         names=names,
         first=FIRST,
         directory=programs,
@@ -233,3 +241,8 @@ def _bench(
         job=cache.dir("jobs", f"mutate-{out.name}-{applied.tip_commit[:12]}"),
         logs=out / "consoles",
     )
+
+
+def _cpus(jobs: int) -> int:
+    # Two CPUs of a guest that share one of the machine wait for each other: a boot takes twice as long.
+    return max(1, min(GUEST_CPUS, len(os.sched_getaffinity(0)) // jobs))

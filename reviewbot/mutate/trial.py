@@ -87,7 +87,7 @@ class Trial:
     def right(self, patched: Path, image: Path) -> kills.Expected:
         """Return what the right kernel does: measured, or kept from an earlier run on the same kernels and tests."""
         campaign = self.campaign
-        key = f"{campaign.report.key} {image.parent.name}"
+        key = f"{campaign.report.key} {image.parent.name} {self.bench.machine.cpus} CPUs"
         measured = baseline.load(campaign.out, key) if campaign.options.resume else None
         if measured is None:
             measured = baseline.measure(self.bench, patched, image, key=key, jobs=campaign.options.jobs, note=self.note)
