@@ -49,10 +49,15 @@ CONFIG = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Program:
-    """One test program: its source programs/NAME.c, and the oracles that call for it (none: always)."""
+    """One test program: its source programs/NAME.c, and what calls for it.
+
+    These are the oracles of the sample types in scope (none: always), or, with held, only a record or bit in scope that
+    its cases hold.
+    """
 
     name: str
     oracles: tuple[str, ...] = ()
+    held: bool = False
 
 
 # What account looks at are counts since boot: it runs before any other program has opened an event.
@@ -73,6 +78,9 @@ PROGRAMS = (
     Program(name="access"),
     Program(name="records"),
     Program(name="children"),
+    Program(name="kernel_text", held=True),
+    Program(name="cgroups", held=True),
+    Program(name="throttle", held=True),
     Program(name="rings"),
     Program(name="limits"),
     Program(name="fuzz"),
@@ -125,11 +133,13 @@ def programs(scope: Scope, specs: Specs) -> tuple[str, ...]:
     oracles = {spec.oracle for t in scope.types if (spec := specs.sample(t.name))}
     there = {spec.oracle for name, _ in scope.all_types if (spec := specs.sample(name))}
     held = {name for part in scope.parts for name in part.programs}
-    return tuple(
-        p.name
-        for p in PROGRAMS
-        if not p.oracles or oracles & set(p.oracles) or (p.name in held and there & set(p.oracles))
-    )
+    return tuple(p.name for p in PROGRAMS if _called_for(p, oracles, there, scope.every or p.name in held))
+
+
+def _called_for(program: Program, oracles: set[str], there: set[str], held: bool) -> bool:
+    if program.held:
+        return held
+    return not program.oracles or bool(oracles & set(program.oracles)) or (held and bool(there & set(program.oracles)))
 
 
 def render_kselftest(scope: Scope, specs: Specs | None = None) -> dict[str, str]:

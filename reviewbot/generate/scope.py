@@ -48,7 +48,7 @@ class Scope:
     names is every word of the patched header; empty: not looked at, all are there. padding are the members that its
     comments call alignment: nobody promises that a kernel looks at them.
     provisional are specs made from the UAPI comment for every type that has none. parts are the other parts of the ABI
-    that the series adds or touches. notes are one line each.
+    that the series adds or touches; with every, the tests of all parts are asked for. notes are one line each.
     """
 
     types: tuple[ScopedType, ...]
@@ -59,6 +59,7 @@ class Scope:
     names: frozenset[str] = frozenset()
     padding: frozenset[str] = frozenset()
     provisional: tuple[SampleSpec, ...] = ()
+    every: bool = False
 
     @property
     def next_value(self) -> int:
@@ -113,6 +114,7 @@ def find_scope(base_header: str, patched_header: str, diff: str, specs: Specs, *
         names=frozenset(_WORD.findall(patched_header)),
         padding=frozenset(_PADDING.findall(patched_header)),
         provisional=tuple(provisional_spec(patched_header, n, v) for n, v in real.items() if not specs.sample(n)),
+        every=every,
     )
 
 

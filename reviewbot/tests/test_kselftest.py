@@ -4,12 +4,15 @@ import os
 import re
 import shutil
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from reviewbot.generate.bits import Kind
 from reviewbot.generate.combinations import combinations, covering_rows
 from reviewbot.generate.kselftest import load_specs, programs, render_kselftest
+from reviewbot.generate.parts import ScopedPart
 from reviewbot.generate.scope import Scope, ScopedType, find_scope
 from reviewbot.generate.spec import Specs
 from reviewbot.generate.spec_toml import parse_sample
@@ -55,6 +58,23 @@ def test_the_directory_is_a_whole_kselftest() -> None:
     assert tests == list(programs(NEW, SPECS))
     assert {*sources, *headers, *(f"{t}.c" for t in tests), "Makefile", "config", "settings"} == set(files)
     assert all(text.endswith("\n") for text in files.values())
+
+
+def test_records_of_the_kernel_are_tested_where_a_part_in_scope_is_held_by_them() -> None:
+    assert not {"kernel_text", "cgroups", "throttle"} & set(programs(NEW, SPECS))
+    part = ScopedPart(
+        name="PERF_RECORD_CGROUP", kind=Kind.RECORD, value=19, new=False, why="named", programs=("cgroups",)
+    )
+    held = programs(replace(NEW, parts=(part,)), SPECS)
+    assert "cgroups" in held
+    assert "throttle" not in held
+    assert {"kernel_text", "cgroups", "throttle"} <= set(programs(replace(NEW, every=True), SPECS))
+
+
+def test_every_record_is_held_by_a_test_or_needs_hardware() -> None:
+    hardware = {"AUX", "ITRACE_START", "LOST_SAMPLES", "AUX_OUTPUT_HW_ID"}
+    left = {r.name.removeprefix("PERF_RECORD_") for r in SPECS.records if not r.programs}
+    assert left <= hardware
 
 
 def test_what_an_older_header_lacks_is_defined_and_what_it_has_is_not() -> None:

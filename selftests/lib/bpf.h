@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /* Small BPF programs, loaded with bpf(2) alone. */
-#ifndef BPF_H
-#define BPF_H
+#ifndef BPF_PROGRAM_H
+#define BPF_PROGRAM_H
 
 #include "compiler.h"
 

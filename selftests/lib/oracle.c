@@ -206,6 +206,23 @@ static void check_record(struct expect *expect,
 		on_record(expect, &record);
 }
 
+void check_record_id(struct expect *expect, const struct record *record)
+{
+	const struct sample_id *id = &record->id;
+	__u64 bits = record->has_id ? expect->event->attr.sample_type : 0;
+
+	if ((bits & PERF_SAMPLE_ID) && id->id.id != expect->event->id)
+		record_fail(record, RULE_RECORD_SAMPLE_ID "sample_id has another ID");
+	if ((bits & PERF_SAMPLE_IDENTIFIER) && id->identifier.id != expect->event->id)
+		record_fail(record, RULE_RECORD_SAMPLE_ID "sample_id has another IDENTIFIER");
+	if ((bits & PERF_SAMPLE_STREAM_ID) && id->stream_id.stream_id != expect->event->id)
+		record_fail(record, RULE_RECORD_SAMPLE_ID "sample_id has another STREAM_ID");
+	if ((bits & PERF_SAMPLE_TIME) && (id->time.time < expect->time_from ||
+					  id->time.time > expect->time_to))
+		record_fail(record, RULE_RECORD_SAMPLE_ID
+			    "sample_id has a time before or after the test");
+}
+
 void check_ring(struct expect *expect,
 		void (*on_record)(struct expect *expect,
 				  const struct record *record))

@@ -72,6 +72,9 @@ void sample_fail(struct expect *expect, const struct sample *sample,
 void record_fail(const struct record *record, const char *format, ...)
 	__printf(2, 3);
 
+/* Check the event and the time that the sample_id behind a record has, if it has one. */
+void check_record_id(struct expect *expect, const struct record *record);
+
 /*
  * Check one build ID and offset that stands for a user address. address is 0
  * when no other field tells it. Returns NULL, or what is wrong.

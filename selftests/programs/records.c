@@ -36,18 +36,9 @@ static void check_id(struct expect *expect, const struct record *record)
 	const struct sample_id *id = &record->id;
 	__u64 bits = expect->event->attr.sample_type;
 
-	if ((bits & PERF_SAMPLE_ID) && id->id.id != expect->event->id)
-		record_fail(record, RULE_RECORD_SAMPLE_ID "sample_id has another ID");
-	if ((bits & PERF_SAMPLE_IDENTIFIER) && id->identifier.id != expect->event->id)
-		record_fail(record, RULE_RECORD_SAMPLE_ID "sample_id has another IDENTIFIER");
-	if ((bits & PERF_SAMPLE_STREAM_ID) && id->stream_id.stream_id != expect->event->id)
-		record_fail(record, RULE_RECORD_SAMPLE_ID "sample_id has another STREAM_ID");
+	check_record_id(expect, record);
 	if ((bits & PERF_SAMPLE_CPU) && (id->cpu.cpu || id->cpu.res))
 		record_fail(record, RULE_RECORD_SAMPLE_ID "sample_id has another CPU than 0");
-	if ((bits & PERF_SAMPLE_TIME) && (id->time.time < expect->time_from ||
-					  id->time.time > expect->time_to))
-		record_fail(record, RULE_RECORD_SAMPLE_ID
-			    "sample_id has a time before or after the test");
 	if ((bits & PERF_SAMPLE_TID) && id->tid.pid != expect->pid &&
 	    id->tid.pid != (__u32)child)
 		record_fail(record, RULE_RECORD_SAMPLE_ID "sample_id has another task");
@@ -139,6 +130,7 @@ static void act(void)
 	if (map)
 		made = *map;
 	maps_free(&maps);
+	munmap(mmap(NULL, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), 4096);
 	prctl(PR_SET_NAME, NAME);
 	child = fork();
 	if (!child)
@@ -211,6 +203,11 @@ static void ask_mmap(struct perf_event_attr *attr)
 	attr->mmap = 1;
 }
 
+static void ask_mmap_data(struct perf_event_attr *attr)
+{
+	attr->mmap_data = 1;
+}
+
 static void ask_comm(struct perf_event_attr *attr)
 {
 	attr->comm = 1;
@@ -277,6 +274,7 @@ static void wide(const void *arg)
 
 static const struct wide_case wide_cases[] = {
 	{ "mmap", ask_mmap, PERF_RECORD_MMAP },
+	{ "mmap_data", ask_mmap_data, PERF_RECORD_MMAP },
 	{ "comm", ask_comm, PERF_RECORD_COMM },
 	{ "task", ask_task, PERF_RECORD_FORK },
 	{ "context_switch", ask_switch, PERF_RECORD_SWITCH_CPU_WIDE },
