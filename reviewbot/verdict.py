@@ -212,7 +212,7 @@ _VERBS = {
 
 
 def _case_line(stage: StageResult, case: Case) -> str:
-    repeats = f" in {case.failures} of {case.runs} runs" if case.runs > 1 else ""
+    repeats = f" in {case.failures} of {case.runs} runs" if case.runs > 1 and case.failures else ""
     why = f": {case.reason}" if case.reason else ""
     return f"{stage.stage}: {case.name} {_VERBS[case.patched]} on patched{repeats}, {_VERBS[case.base]} on base{why}"
 

@@ -103,13 +103,14 @@ def compare_cases(base: Sequence[Run], patched: Sequence[Run]) -> tuple[Case, ..
 
 
 def unsettled(base: Run, patched: Run) -> tuple[str, ...]:
-    """Return the names of cases that have to run again before they can be called introduced."""
-    settled = (Status.PASS, Status.SKIP)
-    return tuple(
-        name
-        for name in patched
-        if patched[name].status not in settled and _of(base, name).status in (Status.PASS, Status.SKIP)
-    )
+    """Return the names of cases that have to run again before they can be called introduced, or lost by a skip."""
+    return tuple(name for name in patched if _unsettled(_of(base, name).status, patched[name].status))
+
+
+def _unsettled(base: Status, patched: Status) -> bool:
+    if patched is Status.SKIP:
+        return base is Status.PASS
+    return patched is not Status.PASS and base in (Status.PASS, Status.SKIP)
 
 
 def _of(run: Mapping[str, Observed], name: str) -> Observed:
@@ -143,7 +144,8 @@ def _lost(name: str, base: Run) -> Observed:
 
 
 def _worst(observed: Sequence[Observed]) -> Observed:
-    order = (Status.FAIL, Status.ERROR, Status.SKIP, Status.WARN, Status.PASS)
+    # What ran in one run and was skipped in another has run.
+    order = (Status.FAIL, Status.ERROR, Status.WARN, Status.PASS, Status.SKIP)
     return min(observed, key=lambda o: order.index(o.status))
 
 

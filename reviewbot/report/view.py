@@ -121,8 +121,8 @@ def place(finding: Finding) -> str:
 
 
 def repeats(case: Case) -> str:
-    """Return ``2 of 2 runs`` for a case that was repeated on patched; empty otherwise."""
-    return f"{case.failures} of {case.runs} runs" if case.runs > 1 else ""
+    """Return ``2 of 2 runs`` for a case that failed, and was repeated on patched; empty otherwise."""
+    return f"{case.failures} of {case.runs} runs" if case.runs > 1 and case.failures else ""
 
 
 def attribution(thing: Case | Finding) -> str:

@@ -27,6 +27,9 @@ def run_of(**cases: Status) -> Run:
         ([S, S], [F, P], Origin.FLAKY, Status.WARN),
         ([F], [F], Origin.PRE_EXISTING, F),
         ([P], [S], None, S),
+        ([P, P], [S, S], None, S),
+        ([P, P], [S, P], None, P),
+        ([S, S], [F, S], Origin.FLAKY, Status.WARN),
         ([P, P], [E, E], None, E),
     ],
 )
@@ -50,6 +53,10 @@ def test_repeats_are_counted() -> None:
 
 def test_only_what_base_does_not_fail_runs_again() -> None:
     assert unsettled(run_of(a=P, b=F, c=S, d=P), run_of(a=F, b=F, c=F, d=P)) == ("t/a", "t/c")
+
+
+def test_what_patched_skips_and_base_passes_runs_again() -> None:
+    assert unsettled(run_of(a=P, b=S, c=F), run_of(a=S, b=S, c=S)) == ("t/a",)
 
 
 KTAP = "TAP version 13\n1..2\nok 1 a\nok 2 b\n"
