@@ -73,6 +73,7 @@ PROGRAMS = (
     Program(name="deferred", oracles=("build_id_offset", "callchain_build_id_offset")),
     Program(name="consumers", oracles=("build_id_offset", "callchain_build_id_offset")),
     Program(name="files", oracles=("build_id_offset", "callchain_build_id_offset")),
+    Program(name="stacks", oracles=("stack_user",)),
     Program(name="shared"),
     Program(name="permission"),
     Program(name="access"),

@@ -43,17 +43,23 @@ noinline void made_syscall(const __u64 *address, unsigned int count)
 		     : "rcx", "r11", "memory");
 }
 
+static char *fresh_page(size_t size)
+{
+	char *page = mmap(NULL, size, PROT_READ | PROT_WRITE,
+			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (page == MAP_FAILED)
+		ktap_stop(RULE_TEST_SETUP "mmap: %m");
+	return page;
+}
+
 noinline void made_fault(const __u64 *address, unsigned int count)
 {
 	register __u64 rbx asm("rbx");
 	struct frame frame[MADE_MAX];
 	size_t size = sysconf(_SC_PAGESIZE);
-	char *page;
+	char *page = fresh_page(size);
 
-	page = mmap(NULL, size, PROT_READ | PROT_WRITE,
-		    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (page == MAP_FAILED)
-		ktap_stop(RULE_TEST_SETUP "mmap: %m");
 	make(frame, address, count);
 	rbx = count ? (__u64)frame : 0;
 	/* What lies below the stack pointer may be the compiler's. */
@@ -85,4 +91,20 @@ noinline void made_spin(const __u64 *address, unsigned int count,
 		     : "+c" (turns)
 		     : "r" (rbx)
 		     : "memory", "cc");
+}
+
+noinline void made_fault_on(const void *stack)
+{
+	register __u64 rbx asm("rbx");
+	size_t size = sysconf(_SC_PAGESIZE);
+	char *page = fresh_page(size);
+
+	asm volatile("mov %%rsp, %%rbx\n\t"
+		     "mov %[stack], %%rsp\n\t"
+		     "movb $1, (%%rcx)\n\t"
+		     "mov %%rbx, %%rsp\n\t"
+		     : "=&r" (rbx)
+		     : "c" (page), [stack] "r" (stack)
+		     : "memory");
+	munmap(page, size);
 }

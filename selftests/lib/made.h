@@ -20,4 +20,7 @@ void made_fault(const __u64 *address, unsigned int count);
 /* The same for a loop in user space, run through turns times: a clock comes by. */
 void made_spin(const __u64 *address, unsigned int count, unsigned long turns);
 
+/* A write to fresh memory that faults while the stack pointer is at stack. */
+void made_fault_on(const void *stack);
+
 #endif

@@ -383,6 +383,25 @@ void oracle_data_src(struct expect *expect, const struct sample *sample)
 			    sample->data_src.data_src, none.val);
 }
 
+/* The copy begins at the stack pointer, and ends where it was asked to or memory does. */
+void oracle_stack_user(struct expect *expect, const struct sample *sample)
+{
+	__u64 real = sample->stack_user.size;
+
+	if (!expect->stack || !in_user(sample))
+		return;
+	if (real > expect->stack_size)
+		real = expect->stack_size;
+	if (!real || sample->stack_user.dyn_size != real)
+		sample_fail(expect, sample, RULE_SAMPLE_STACK
+			    "STACK_USER: %llu of %llu bytes are real; expected %llu, %zu are mapped",
+			    sample->stack_user.dyn_size, sample->stack_user.size, real,
+			    expect->stack_size);
+	else if (memcmp(sample->stack_user.data, expect->stack, real))
+		sample_fail(expect, sample, RULE_SAMPLE_STACK
+			    "STACK_USER: other bytes; expected those at the stack pointer");
+}
+
 void oracle_phys_addr(struct expect *expect, const struct sample *sample)
 {
 	__u64 phys = sample->phys_addr.phys_addr;

@@ -25,6 +25,12 @@ struct expect {
 	 * is free, and the pages of its ELF header and notes are in memory.
 	 */
 	bool must_resolve;
+	/*
+	 * What lies at the user's stack pointer, and how many bytes of it are
+	 * readable; NULL when the test did not make the stack.
+	 */
+	const char *stack;
+	size_t stack_size;
 	/* Samples are missing, or not read in the order of writing. */
 	bool gaps;
 	/* Called for each sample after its values were checked; may be NULL. */
@@ -122,7 +128,7 @@ __u64 reg_ip(const __u64 *regs, __u64 mask);
 typedef void oracle(struct expect *expect, const struct sample *sample);
 
 oracle oracle_ip, oracle_addr, oracle_read, oracle_callchain, oracle_raw;
-oracle oracle_regs_user, oracle_regs_intr, oracle_data_src;
+oracle oracle_stack_user, oracle_regs_user, oracle_regs_intr, oracle_data_src;
 oracle oracle_phys_addr, oracle_page_size, oracle_build_id_offset;
 oracle oracle_callchain_build_id_offset;
 
