@@ -9,6 +9,7 @@ import traceback
 from typing import Annotated, NoReturn
 
 import typer
+from pydantic import ValidationError
 
 from reviewbot import __version__
 from reviewbot.cli import machine, mail, reviews, selftests, trees
@@ -57,7 +58,7 @@ def main() -> NoReturn:
     except InfraError as error:
         die(str(error), EXIT_INCONCLUSIVE)
     except _USAGE as error:
-        die(error.format_message(), EXIT_USAGE)
+        die(_with_value(error, error.format_message()), EXIT_USAGE)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or the interpreter complains when it flushes
         sys.exit(EXIT_INCONCLUSIVE)
@@ -65,6 +66,14 @@ def main() -> NoReturn:
         traceback.print_exc()
         sys.exit(EXIT_INCONCLUSIVE)
     sys.exit(status if isinstance(status, int) else 0)
+
+
+def _with_value(error: BaseException, message: str) -> str:
+    """Return message with the value that was refused: typer's alone says what was asked for, not what came."""
+    if not isinstance(error.__cause__, ValidationError):
+        return message
+    given = error.__cause__.errors()[0]["input"]
+    return f"{message}, not {given!r}"
 
 
 def _stop(number: int, _frame: object) -> NoReturn:

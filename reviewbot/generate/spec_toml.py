@@ -11,11 +11,13 @@ import tomllib
 from typing import TypeVar
 
 from reviewbot.generate.bits import BitSpec, Kind, kind_of, parse_bit
-from reviewbot.generate.expression import SpecError
+from reviewbot.generate.expression import SpecError, c_expression
 from reviewbot.generate.proof import parse_facts, parse_proofs
 from reviewbot.generate.spec import SCALARS, Field, RecordSpec, SampleSpec, SharedType
 
 _ValueT = TypeVar("_ValueT")
+# Printable, and as they are in a C string.
+_WORDS = re.compile(r"[A-Za-z_][ !#-\[\]-~]*")
 
 
 def parse_sample(text: str) -> SampleSpec:
@@ -36,7 +38,7 @@ def parse_sample(text: str) -> SampleSpec:
         functions=_words(data, "functions"),
         structs=_words(data, "structs"),
         held_in=_words(data, "held_in"),
-        attr=tuple((k, str(v)) for k, v in _take(data, "attr", dict, {}).items()),
+        attr=_attr(_take(data, "attr", dict, {})),
         facts=parse_facts(_take(data, "facts", dict, {})),
         proofs=parse_proofs(_take(data, "proof", list, []), _scalars(layout)),
         rule=rule,
@@ -48,6 +50,17 @@ def parse_sample(text: str) -> SampleSpec:
         msg = f"{spec.name}: a sample type is named PERF_SAMPLE_… and has a bit from 0 to 63"
         raise SpecError(msg)
     return spec
+
+
+def _attr(table: dict[str, object]) -> tuple[tuple[str, str], ...]:
+    """Fields of struct perf_event_attr, and what they are set to: a C expression of constants."""
+    out = []
+    for field, value in table.items():
+        if not re.fullmatch(r"[a-z_][a-z0-9_]*", field):
+            msg = f"[attr] {field!r} is no field of struct perf_event_attr"
+            raise SpecError(msg)
+        out.append((field, c_expression(str(value), frozenset(), "")))
+    return tuple(out)
 
 
 def _rule(data: dict[str, object], name: str) -> tuple[str, tuple[tuple[str, object], ...]]:
@@ -135,7 +148,12 @@ def _take(data: dict[str, object], key: str, kind: type[_ValueT], default: _Valu
 
 
 def _words(data: dict[str, object], key: str) -> tuple[str, ...]:
-    return tuple(str(word) for word in _take(data, key, list, []))
+    words = _take(data, key, list, [])
+    for word in words:
+        if not isinstance(word, str) or not _WORDS.fullmatch(word):
+            msg = f"{key} has {word!r}: it takes words in one line, without quotes or backslashes"
+            raise SpecError(msg)
+    return tuple(words)
 
 
 def _fields(data: dict[str, object], key: str) -> tuple[Field, ...]:

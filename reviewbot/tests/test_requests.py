@@ -1,6 +1,8 @@
 """The options that a Request is made of, as every command that takes a series has them."""
 
 import io
+import subprocess
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -65,3 +67,15 @@ def test_the_commands_that_take_a_series(command: tuple[str, ...], capsys: pytes
     app([*command, "--help"], standalone_mode=False)
     shown = capsys.readouterr().out
     assert all(option in shown for option in ("SERIES", "--tree", "--base", "--prereq", "--all", "--specs"))
+
+
+@pytest.mark.parametrize(
+    ("option", "value"), [("--jobs", "0"), ("--jobs", "two"), ("--sample", "-1"), ("--budget", "1 h")]
+)
+def test_an_option_that_is_refused_is_named_with_its_value(option: str, value: str) -> None:
+    argv = [sys.executable, "-m", "reviewbot.cli", "mutate", "x", "--tree", "y", option, value]
+    done = subprocess.run(argv, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert len(done.stderr.splitlines()) == 1
+    assert option in done.stderr
+    assert repr(value) in done.stderr

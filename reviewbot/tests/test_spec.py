@@ -96,6 +96,9 @@ def test_a_new_type_needs_only_its_spec() -> None:
         (("place = 900", "place = 900\nplaces = 3"), "unknown keys"),
         (('"word"', '"int"'), "'int' is a word of C"),
         (("# A word.", "# A */ int x; /* word."), "first line stands in a C comment"),
+        (("place = 900", 'place = 900\nneeds = ["a \\" quote"]'), "needs has 'a \" quote'"),
+        (("place = 900", 'place = 900\nattr = {"x = 1; y" = 2}'), "no field of struct perf_event_attr"),
+        (("place = 900", 'place = 900\nattr = {sample_max_stack = "system(1)"}'), "no earlier field"),
     ],
 )
 def test_a_wrong_spec_is_refused(change: tuple[str, str], says: str) -> None:
