@@ -169,3 +169,20 @@ def test_what_records_and_bits_name_is_there() -> None:
     assert {name for record in specs.records for name in record.misc} <= bits
     assert {r.rule for r in specs.records if r.rule} | {b.rule for b in specs.bits if b.rule} <= rules.keys()
     assert {name for bit in specs.bits for name in bit.types} <= {s.name for s in specs.samples}
+
+
+def spoken(name: str) -> str:
+    """A regular expression for C that deals with the record, bit or marker of that name."""
+    if name.startswith("attr."):
+        return rf"[.>]{name.removeprefix('attr.')}\b"
+    return rf"\b(?:{name}|{name.removeprefix('PERF_RECORD_').lower()})\b"
+
+
+def test_a_program_that_holds_a_part_speaks_of_it() -> None:
+    sources = {p.stem: p.read_text(encoding="utf-8") for p in (data_dir("selftests") / "programs").glob("*.c")}
+    library = "\n".join(p.read_text(encoding="utf-8") for p in (data_dir("selftests") / "lib").glob("*.c"))
+    specs = load_specs()
+    held = [(r.name, program) for r in specs.records for program in r.programs]
+    held += [(b.name, program) for b in specs.bits for program in b.programs]
+    assert len(held) > 60
+    assert [(n, p) for n, p in held if not re.search(spoken(n), sources[p]) and not re.search(spoken(n), library)] == []

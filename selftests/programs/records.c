@@ -26,7 +26,7 @@
 #define NAME		"records-test"
 
 static struct event event;
-static unsigned int seen[64];
+static unsigned int seen[64], exits;
 static pid_t child;
 static __u64 mapped, mapped_size;
 static struct mapping made;
@@ -110,9 +110,14 @@ static void on_record(struct expect *expect, const struct record *record)
 /* Other tasks of the CPU have theirs, too. */
 static void on_wide(struct expect *expect, const struct record *record)
 {
-	(void)expect;
 	if (record->header->type < 63)
 		seen[record->header->type]++;
+	if (record->header->type != PERF_RECORD_EXIT || record->exit.pid != (__u32)child)
+		return;
+	exits++;
+	if (record->exit.tid != (__u32)child || record->exit.ppid != expect->pid ||
+	    record->exit.ptid != expect->tid)
+		record_fail(record, RULE_RECORD_CONTENT "another thread or parent");
 }
 
 /* Do what the records are about. */
@@ -270,6 +275,9 @@ static void wide(const void *arg)
 	if (!seen[test->type])
 		ktap_fail(RULE_RECORD_CONTENT
 			  "no record of type %u; expected one of what this task did", test->type);
+	if (attr.task && exits != 1)
+		ktap_fail(RULE_RECORD_CONTENT "%u EXIT of the child; expected 1: it ended once",
+			  exits);
 }
 
 static const struct wide_case wide_cases[] = {
