@@ -212,7 +212,8 @@ _VERBS = {
 
 
 def _case_line(stage: StageResult, case: Case) -> str:
-    repeats = f" in {case.failures} of {case.runs} runs" if case.runs > 1 and case.failures else ""
+    runs = f"{case.failures} of {case.runs} runs" if case.runs > 1 and case.failures else ""
+    repeats = f" in {runs}" if runs and runs not in case.reason else ""
     why = f": {case.reason}" if case.reason else ""
     return f"{stage.stage}: {case.name} {_VERBS[case.patched]} on patched{repeats}, {_VERBS[case.base]} on base{why}"
 

@@ -121,8 +121,9 @@ def place(finding: Finding) -> str:
 
 
 def repeats(case: Case) -> str:
-    """Return ``2 of 2 runs`` for a case that failed, and was repeated on patched; empty otherwise."""
-    return f"{case.failures} of {case.runs} runs" if case.runs > 1 and case.failures else ""
+    """Return ``2 of 2 runs`` for a case that failed, and was repeated on patched, where its reason does not say so."""
+    text = f"{case.failures} of {case.runs} runs" if case.runs > 1 and case.failures else ""
+    return "" if text in case.reason else text
 
 
 def attribution(thing: Case | Finding) -> str:
