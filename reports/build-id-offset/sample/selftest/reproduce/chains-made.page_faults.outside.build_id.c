@@ -1,0 +1,2282 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * chains/made.page_faults.outside.build_id: CALLCHAIN_BUILD_ID_OFFSET[2]: a build ID for
+ *   0x3fffff, which is in no mapping of a file
+ * Expected: size 0 and that address
+ *
+ * The rule, build-id.mapping: Only an address inside a mapping [start, end) of a file with a
+ *   build ID has one; any other has size 0 and keeps its value.
+ * - the same value elsewhere: /proc/PID/maps, and the other form of the same entry
+ * - self-evident: an address that is in no file has no offset in one
+ *
+ * kernel/events/core.c:8369: buf->bids[resolve_ip_nr + i].ip =
+ * kernel/events/core.c:8370: data->callchain->ip[user_start + i];
+ * kernel/events/core.c:8372: stack_map_get_build_id_offset(buf->bids,
+ * kernel/events/core.c:8373: total_resolve_nr,
+ * kernel/events/core.c:8374: true, false);
+ *
+ * Seen on the patched kernel, 7.2.9+, with CONFIG_PERF_EVENTS, CONFIG_FTRACE_SYSCALLS,
+ *   CONFIG_BPF_SYSCALL, CONFIG_BPF_EVENTS, CONFIG_PROC_FS, CONFIG_FAULT_INJECTION,
+ *   CONFIG_FAILSLAB, CONFIG_DEBUG_FS, CONFIG_FAULT_INJECTION_DEBUG_FS.
+ * Compile it, and run it as root on that kernel, for example in a guest:
+ *
+ *   gcc -static -O2 -o r chains-made.page_faults.outside.build_id.c
+ *   vng -r arch/x86/boot/bzImage --user root -- ./r
+ *
+ * Exit status: 1 the fault is there, 0 it is not, 4 it cannot be told (a bit is refused,
+ *   something is missing).
+ * Made by reviewbot from its tests: what the case does not need is left out; main() stands
+ *   at the end.
+ */
+#define _GNU_SOURCE
+#pragma GCC optimize("no-omit-frame-pointer", "no-optimize-sibling-calls")
+
+#define CASE		"made.page_faults.outside.build_id"
+#define CASE_RULE	"build-id.mapping"
+
+#include <asm/byteorder.h>
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/ioctl.h>
+#include <linux/types.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/types.h>
+#include <time.h>
+#include <unistd.h>
+
+#define BUILD_ID_MAX	20	/* what a record has room for */
+#define ARRAY_SIZE(array)	(sizeof(array) / sizeof((array)[0]))
+#define CHAIN_BIT	PERF_SAMPLE_CALLCHAIN_BUILD_ID_OFFSET
+#define RECORD_MAX	65536
+#define __attr(...)		__attribute__((__VA_ARGS__))
+#ifndef __packed
+#define __packed		__attr(packed)
+#endif
+#define FACTS		2
+/* Proofs that a value never falls. */
+#define RISING		1
+/* Every bit that the header defines. */
+#define SCOPE_ALL_BITS		0x7ffffffULL
+#ifndef __noreturn
+#define __noreturn		__attr(noreturn)
+#endif
+#define EXIT_FAULT	1
+#define EXIT_UNTOLD	4
+/* The bits that base does not have. */
+#define SCOPE_NEW_BITS		0x6000000ULL
+#define CLOCK_PERIOD_NS	200000
+#define PERF_FLAG_FD_CLOEXEC			(1UL << 3)
+#define PERF_EVENT_IOC_ID			_IOR ('$', 7, __u64 *)
+#define EVENT_PAGES	128		/* data pages of a ring, unless said */
+/* A rule's name stands between these in the text of a failure. */
+#define RULE_BEGIN	1
+#define RULE_END	2
+#define EXPECTED	"; expected "
+/* perf_event_open() takes a request of which every part is defined in the header and supported by this machine */
+#define RULE_OPEN_ACCEPTED "\001open.accepted\002"
+#define noinline		__attr(noinline)
+#define MADE_MAX	1024
+/* Arguments of the marked system calls, which raw records must show. */
+#define WORK_ARG(n)	(0x1122334455667700ULL + (n))
+/* The test has what it needs: memory, files, the right to open an event */
+#define RULE_TEST_SETUP "\001test.setup\002"
+#define NOTES_MAX	4096
+#define ALIGN4(n)	(((n) + 3UL) & ~3UL)
+#define LEAST_FRAMES	40
+#define FACT_UNKNOWN	(~0ULL)
+#define SAMPLE_TYPES 4
+#define SHOWN_ELEMENTS 12
+#ifndef __maybe_unused
+#define __maybe_unused		__attr(unused)
+#endif
+/* A part that attr excludes, or does not ask to defer, is not in the callchain */
+#define RULE_CHAIN_EXCLUDED "\001chain.excluded\002"
+#define PERF_RECORD_MISC_CPUMODE_MASK		(7 << 0)
+#define PERF_RECORD_MISC_USER			(2 << 0)
+/* Every part of a callchain begins with its context marker, kernel before user, and holds addresses of its own half */
+#define RULE_CHAIN_CONTEXT "\001chain.context\002"
+/* An answer is promised only where attr.defer_callchain asks for it, and never for a kernel address */
+#define RULE_DEFERRED_ASKED "\001deferred.asked\002"
+/* An entry that is no user address, a kernel address or a marker, has size 0 and keeps its value */
+#define RULE_BUILD_ID_KERNEL "\001build-id.kernel\002"
+#define PERF_MAX_STACK_DEPTH			127
+/* Reserved fields are 0, and so are the bytes behind the end of a build ID */
+#define RULE_BUILD_ID_PADDING "\001build-id.padding\002"
+/* The size of a build ID is that of the ID in the ELF note of the file, not that of the field */
+#define RULE_BUILD_ID_SIZE "\001build-id.size\002"
+/* A build ID is that of the file which is mapped at the address */
+#define RULE_BUILD_ID_VALUE "\001build-id.value\002"
+/* Only an address inside a mapping [start, end) of a file with a build ID has one; any other has size 0 and keeps its value */
+#define RULE_BUILD_ID_MAPPING "\001build-id.mapping\002"
+/* The offset is that in the file: address - start of the mapping + its file offset */
+#define RULE_BUILD_ID_OFFSET "\001build-id.offset\002"
+/* An entry of size 0 has no build ID and holds the virtual address */
+#define RULE_BUILD_ID_UNRESOLVED "\001build-id.unresolved\002"
+/* A user address in a file is resolved where the lock is free and the note's page is in memory */
+#define RULE_BUILD_ID_RESOLVED "\001build-id.resolved\002"
+/* A promise is a marker and a cookie that is not 0 */
+#define RULE_DEFERRED_COOKIE "\001deferred.cookie\002"
+/* The first address of the part that the sample was taken in is IP */
+#define RULE_CHAIN_FIRST "\001chain.first\002"
+#define SHORT_CHAIN		4	/* not worth reading the limit for */
+#define DEFAULT_MAX_STACK	PERF_MAX_STACK_DEPTH
+/* A callchain has at most attr.sample_max_stack entries, or perf_event_max_stack where that is 0 */
+#define RULE_CHAIN_LIMIT "\001chain.limit\002"
+/* STACK_USER is what lies at the user's stack pointer, up to attr.sample_stack_user bytes; dyn_size of them were readable */
+#define RULE_SAMPLE_STACK "\001sample.stack\002"
+/* Both forms of a callchain in one sample have the same entries */
+#define RULE_CHAIN_SAME "\001chain.same\002"
+#define HEXDUMP_SIZE	1024
+/* The user part of a callchain is what the frames on the stack say */
+#define RULE_CHAIN_FRAMES "\001chain.frames\002"
+#define PERF_EVENT_IOC_ENABLE			_IO  ('$', 0)
+#define PERF_EVENT_IOC_DISABLE			_IO  ('$', 1)
+/* A ring holds nothing but whole records of types that the header defines */
+#define RULE_HEADER_TYPE "\001header.type\002"
+/* A record has as many bytes as header.size says, for the fields of its event's sample type and no more */
+#define RULE_HEADER_SIZE "\001header.size\002"
+#define PERF_RECORD_MISC_MMAP_BUILD_ID		(1 << 14)
+/* header.misc has only bits that are documented for the type of the record */
+#define RULE_HEADER_MISC "\001header.misc\002"
+#define PERF_RECORD_MISC_EXACT_IP		(1 << 14)
+#define END_SIZE	4096	/* bytes that are looked at behind the last record */
+#define END_PATIENCE_US	10000
+/* What the kernel writes for a record ends with the record: behind the last one of a ring that was never full are zeroes */
+#define RULE_RING_END "\001ring.end\002"
+/* An answer has the form that its event asked for: build IDs and the misc bit, or addresses and no bit */
+#define RULE_DEFERRED_FORM "\001deferred.form\002"
+/* A system call returns, and the task that made it lives */
+#define RULE_CASE_ENDS "\001case.ends\002"
+#define CASE_TIMEOUT_S	40
+
+struct mapping {
+	__u64 start, end, offset, inode;
+	unsigned int device;
+	bool executable;
+	bool file;			/* of a file, not [stack] and its like */
+	unsigned int id_size;		/* 0: no build ID, or not readable */
+	unsigned char id[BUILD_ID_MAX];
+	char path[128];
+};
+
+struct maps {
+	unsigned int count;
+	struct mapping *map;
+};
+
+/* What makes samples. */
+enum source {
+	SOURCE_FAULTS,		/* software page faults: user registers */
+	SOURCE_SYSCALLS,	/* raw_syscalls:sys_enter: kernel registers */
+	SOURCE_CLOCK,		/* cpu-clock: an interrupt anywhere */
+	SOURCE_COUNT,
+};
+
+struct made_case {
+	const char *name;
+	unsigned int (*choose)(const struct maps *maps, __u64 *address);
+	__u64 bits;
+	bool defer;
+	bool user_only;
+	enum source source;
+};
+
+enum perf_event_sample_format {
+	PERF_SAMPLE_IP				= 1U << 0,
+	PERF_SAMPLE_CALLCHAIN			= 1U << 5,
+	PERF_SAMPLE_STACK_USER			= 1U << 13,
+	PERF_SAMPLE_CALLCHAIN_BUILD_ID_OFFSET	= 1U << 26,
+};
+
+struct perf_event_attr {
+	__u32			type;
+	__u32			size;
+	__u64			config;
+	union {
+		__u64		sample_period;
+		__u64		sample_freq;
+	};
+	__u64			sample_type;
+	__u64			read_format;
+	__u64			disabled       :  1,
+				inherit	       :  1,
+				pinned	       :  1,
+				exclusive      :  1,
+				exclude_user   :  1,
+				exclude_kernel :  1,
+				exclude_hv     :  1,
+				exclude_idle   :  1,
+				mmap           :  1,
+				comm	       :  1,
+				freq           :  1,
+				inherit_stat   :  1,
+				enable_on_exec :  1,
+				task           :  1,
+				watermark      :  1,
+				precise_ip     :  2,
+				mmap_data      :  1,
+				sample_id_all  :  1,
+				exclude_host   :  1,
+				exclude_guest  :  1,
+				exclude_callchain_kernel : 1,
+				exclude_callchain_user   : 1,
+				mmap2          :  1,
+				comm_exec      :  1,
+				use_clockid    :  1,
+				context_switch :  1,
+				write_backward :  1,
+				namespaces     :  1,
+				ksymbol        :  1,
+				bpf_event      :  1,
+				aux_output     :  1,
+				cgroup         :  1,
+				text_poke      :  1,
+				build_id       :  1,
+				inherit_thread :  1,
+				remove_on_exec :  1,
+				sigtrap        :  1,
+				defer_callchain:  1,
+				defer_output   :  1,
+				__reserved_1   : 24;
+	union {
+		__u32		wakeup_events;
+		__u32		wakeup_watermark;
+	};
+	__u32			bp_type;
+	union {
+		__u64		bp_addr;
+		__u64		kprobe_func;
+		__u64		uprobe_path;
+		__u64		config1;
+	};
+	union {
+		__u64		bp_len;
+		__u64		kprobe_addr;
+		__u64		probe_offset;
+		__u64		config2;
+	};
+	__u64	branch_sample_type;
+	__u64	sample_regs_user;
+	__u32	sample_stack_user;
+	__s32	clockid;
+	__u64	sample_regs_intr;
+	__u32	aux_watermark;
+	__u16	sample_max_stack;
+	__u16	__reserved_2;
+	__u32	aux_sample_size;
+	union {
+		__u32	aux_action;
+		struct {
+			__u32	aux_start_paused :  1,
+				aux_pause        :  1,
+				aux_resume       :  1,
+				__reserved_3     : 29;
+		};
+	};
+	__u64	sig_data;
+	__u64	config3;
+	__u64	config4;
+};
+
+struct perf_event_mmap_page {
+	__u32	version;
+	__u32	compat_version;
+	__u32	lock;
+	__u32	index;
+	__s64	offset;
+	__u64	time_enabled;
+	__u64	time_running;
+	union {
+		__u64	capabilities;
+		struct {
+			__u64	cap_bit0		: 1,
+				cap_bit0_is_deprecated	: 1,
+				cap_user_rdpmc		: 1,
+				cap_user_time		: 1,
+				cap_user_time_zero	: 1,
+				cap_user_time_short	: 1,
+				cap_____res		: 58;
+		};
+	};
+	__u16	pmc_width;
+	__u16	time_shift;
+	__u32	time_mult;
+	__u64	time_offset;
+	__u64	time_zero;
+	__u32	size;
+	__u32	__reserved_1;
+	__u64	time_cycles;
+	__u64	time_mask;
+	__u8	__reserved[116*8];
+	__u64   data_head;
+	__u64	data_tail;
+	__u64	data_offset;
+	__u64	data_size;
+	__u64	aux_head;
+	__u64	aux_tail;
+	__u64	aux_offset;
+	__u64	aux_size;
+};
+
+struct event {
+	struct perf_event_attr attr;
+	int fd;
+	__u64 id;
+	struct perf_event_mmap_page *page;
+	size_t data_size;
+	__u64 tail;
+	__u64 record[RECORD_MAX / sizeof(__u64)];	/* the current record */
+};
+
+struct perf_event_header {
+	__u32 type;
+	__u16 misc;
+	__u16 size;
+};
+
+/* a build ID and an offset in its file, or size 0 and an address */
+struct build_id_offset {
+	__u8 size;
+	__u8 reserved_1;
+	__u16 reserved_2;
+	unsigned char build_id[20];
+	__u64 offset;
+} __packed;
+
+/* A decoded PERF_RECORD_SAMPLE; only what is in bits has a meaning. */
+struct sample {
+	const struct perf_event_header *header;
+	__u64 bits;		/* attr.sample_type */
+	__u64 decoded;		/* bits whose payload was there in full */
+	struct {
+		__u64 ip;
+	} ip;
+	struct {
+		__u64 nr;
+		const __u64 *ips;
+	} callchain;
+	struct {
+		__u64 size;
+		const unsigned char *data;
+		__u64 dyn_size;
+	} stack_user;
+	struct {
+		__u64 nr;
+		const struct build_id_offset *entries;
+	} callchain_build_id_offset;
+};
+
+struct expect {
+	struct event *event;
+	struct maps maps;
+	enum source source;
+	__u32 pid, tid;
+	__u64 time_from, time_to;	/* CLOCK_MONOTONIC, ns */
+	__u64 before[FACTS], after[FACTS];
+	int cpu;			/* -1: any */
+	/*
+	 * A user address in a file with a build ID must be resolved: the lock
+	 * is free, and the pages of its ELF header and notes are in memory.
+	 */
+	bool must_resolve;
+	/*
+	 * What lies at the user's stack pointer, and how many bytes of it are
+	 * readable; NULL when the test did not make the stack.
+	 */
+	const char *stack;
+	size_t stack_size;
+	/* Samples are missing, or not read in the order of writing. */
+	bool gaps;
+	/* Called for each sample after its values were checked; may be NULL. */
+	void (*on_sample)(struct expect *expect, const struct sample *sample);
+
+	/* Counted by check_sample(). */
+	unsigned int samples;
+	unsigned int resolved;		/* entries with a build ID */
+	unsigned int unresolved;	/* user entries without one */
+	unsigned int deferred;		/* cookies promised */
+	__u64 last_value, last[RISING];
+	const struct event *last_event;
+	bool shown;
+};
+
+enum kernel {
+	KERNEL_PLAIN,		/* no comparison: the headers are this kernel's */
+	KERNEL_BASE,		/* without the series */
+	KERNEL_PATCHED,		/* with it */
+};
+
+enum perf_type_id {
+	PERF_TYPE_SOFTWARE			= 1,
+	PERF_TYPE_TRACEPOINT			= 2,
+};
+
+enum perf_sw_ids {
+	PERF_COUNT_SW_CPU_CLOCK			= 0,
+	PERF_COUNT_SW_PAGE_FAULTS		= 2,
+	PERF_COUNT_SW_DUMMY			= 9,
+};
+
+enum perf_event_read_format {
+	PERF_FORMAT_TOTAL_TIME_ENABLED		= 1U << 0,
+	PERF_FORMAT_TOTAL_TIME_RUNNING		= 1U << 1,
+	PERF_FORMAT_ID				= 1U << 2,
+	PERF_FORMAT_GROUP			= 1U << 3,
+	PERF_FORMAT_LOST			= 1U << 4,
+};
+
+struct frame {
+	struct frame *next;
+	__u64 address;
+};
+
+/* A number that proofs compare with: of a clock, or in a file. */
+struct fact {
+	const char *name;
+	int clock;		/* -1: in the file */
+	const char *file;
+	unsigned int word;	/* the word of this number, or */
+	const char *key;	/* what stands behind this text */
+};
+
+enum perf_callchain_context {
+	PERF_CONTEXT_KERNEL			= (__u64)-128,
+	PERF_CONTEXT_USER			= (__u64)-512,
+	PERF_CONTEXT_USER_DEFERRED		= (__u64)-640,
+	PERF_CONTEXT_MAX			= (__u64)-4095,
+};
+
+struct sample_type {
+	const char *name;	/* without PERF_SAMPLE_ */
+	__u64 bit;
+	__u64 excludes;		/* bits that the kernel refuses with it */
+	const char *needs;	/* "", or what the machine must have */
+	void (*check)(struct expect *expect, const struct sample *sample);
+	void (*prove)(struct expect *expect, const struct sample *sample);
+};
+
+/* One chain in either form, or in both: ips or entries may be NULL. */
+struct chain {
+	const char *name;
+	__u64 nr;
+	const __u64 *ips;
+	const struct build_id_offset *entries;
+};
+
+/* struct sample_id: what follows other records under attr.sample_id_all. */
+struct sample_id {
+};
+
+/* A decoded record that is not a sample. */
+struct record {
+	const struct perf_event_header *header;
+	bool has_id;
+	struct sample_id id;
+	union {
+		struct {
+			__u64 id;
+			__u64 lost;
+		} lost;
+		struct {
+			__u64 time;
+			__u64 id;
+			__u64 stream_id;
+		} throttle;
+		struct {
+			__u64 time;
+			__u64 id;
+			__u64 stream_id;
+		} unthrottle;
+		struct {
+			__u64 cookie;
+			__u64 nr;
+			const __u64 *ips;
+			const struct build_id_offset *entries;
+		} callchain_deferred;
+	};
+};
+
+enum perf_event_type {
+	PERF_RECORD_SAMPLE			= 9,
+	PERF_RECORD_CALLCHAIN_DEFERRED		= 22,
+};
+
+/* What is left of a record. what names the field that is being read. */
+struct cursor {
+	const char *at;
+	size_t left;
+	bool failed;
+	char problem[192];
+};
+
+void sample_fail(struct expect *expect, const struct sample *sample,
+		 const char *format, ...);
+
+/* Addresses just inside each mapping. */
+static unsigned int choose_inside(const struct maps *maps, __u64 *address)
+{
+	unsigned int count = 0;
+
+	for (unsigned int i = 0; i < maps->count && count + 2 < 100; i++) {
+		if (maps->map[i].start >> 63)
+			continue;	/* vsyscall */
+		address[count++] = maps->map[i].start;
+		address[count++] = maps->map[i].end - 1;
+	}
+	return count;
+}
+
+const struct mapping *maps_find(const struct maps *maps, __u64 address)
+{
+	for (unsigned int i = 0; i < maps->count; i++)
+		if (address >= maps->map[i].start && address < maps->map[i].end)
+			return &maps->map[i];
+	return NULL;
+}
+
+/* Addresses just outside each mapping, where no other mapping is. */
+static unsigned int choose_outside(const struct maps *maps, __u64 *address)
+{
+	unsigned int count = 0;
+
+	for (unsigned int i = 0; i < maps->count && count + 2 < 100; i++) {
+		__u64 before = maps->map[i].start - 1, after = maps->map[i].end;
+
+		if (maps->map[i].start >> 63)
+			continue;
+		if (!maps_find(maps, before))
+			address[count++] = before;
+		if (!maps_find(maps, after))
+			address[count++] = after;
+	}
+	return count;
+}
+
+/* Values that are no user address; none looks like a context marker. */
+static unsigned int choose_kernel(const struct maps *maps, __u64 *address)
+{
+	static const __u64 values[] = {
+		0xffffffff81000000ULL, 0xffff888000000000ULL,
+		0xffffffffff600000ULL, 0x8000000000000000ULL,
+		0x0000800000000000ULL, 0x00007ffffffff000ULL,
+		0x00007fffffffffffULL, 0xdeadbeefdeadbeefULL,
+	};
+
+	(void)maps;
+	memcpy(address, values, sizeof(values));
+	return ARRAY_SIZE(values);
+}
+
+static const struct made_case made_cases[] = {
+	{ "inside", choose_inside, PERF_SAMPLE_CALLCHAIN },
+	{ "inside.build_id", choose_inside, PERF_SAMPLE_CALLCHAIN | CHAIN_BIT },
+	{ "inside.build_id.deferred", choose_inside, CHAIN_BIT, true },
+	{ "outside", choose_outside, PERF_SAMPLE_CALLCHAIN },
+	{ "outside.build_id", choose_outside, PERF_SAMPLE_CALLCHAIN | CHAIN_BIT },
+	{ "outside.build_id.deferred", choose_outside, CHAIN_BIT, true },
+	{ "kernel_values", choose_kernel, PERF_SAMPLE_CALLCHAIN },
+	{ "kernel_values.build_id", choose_kernel, PERF_SAMPLE_CALLCHAIN | CHAIN_BIT },
+	{ "kernel_values.build_id.deferred", choose_kernel, CHAIN_BIT, true },
+};
+
+static void (*case_run)(const void *arg);
+static const void *case_arg;
+
+void ktap_add(void (*run)(const void *arg), const void *arg,
+	      const char *format, ...)
+{
+	char name[256];
+	va_list list;
+
+	va_start(list, format);
+	vsnprintf(name, sizeof(name), format, list);
+	va_end(list);
+	if (strcmp(name, CASE))
+		return;
+	case_run = run;
+	case_arg = arg;
+}
+
+static unsigned int faults;	/* against the rule that this file is about */
+
+static void __noreturn end_case(const char *why)
+{
+	if (faults)
+		printf("The fault is there: %u times against %s.\n", faults, CASE_RULE);
+	else if (why)
+		printf("It cannot be told: %s\n", why);
+	else
+		printf("The fault is not there.\n");
+	fflush(stdout);
+	_exit(faults ? EXIT_FAULT : why ? EXIT_UNTOLD : 0);
+}
+
+void ktap_skip(const char *format, ...)
+{
+	char why[256];
+	va_list list;
+
+	va_start(list, format);
+	vsnprintf(why, sizeof(why), format, list);
+	va_end(list);
+	end_case(why);
+}
+
+enum kernel ktap_kernel = KERNEL_PATCHED;
+
+/* Skip the case when the kernel that it runs on does not have these types. */
+static inline void need_bits(__u64 bits)
+{
+	if (bits & ~SCOPE_ALL_BITS)
+		ktap_skip("this tree has no such sample type");
+	if ((bits & SCOPE_NEW_BITS) && ktap_kernel == KERNEL_BASE)
+		ktap_skip("the base kernel refuses the bit");
+}
+
+long tracepoint_id(const char *group, const char *name)
+{
+	static const char * const roots[] = {
+		"/sys/kernel/tracing", "/sys/kernel/debug/tracing",
+	};
+	char path[256];
+	long id = -1;
+	FILE *file;
+
+	for (unsigned int i = 0; i < 2 && id < 0; i++) {
+		snprintf(path, sizeof(path), "%s/events/%s/%s/id", roots[i],
+			 group, name);
+		file = fopen(path, "r");
+		if (!file)
+			continue;
+		if (fscanf(file, "%ld", &id) != 1)
+			id = -1;
+		fclose(file);
+	}
+	return id;
+}
+
+void attr_for_bits(struct perf_event_attr *attr, __u64 bits)
+{
+	if (bits & (1ULL << 13))
+		attr->sample_stack_user = 512;
+}
+
+static int open_fd(struct perf_event_attr *attr, pid_t pid, int cpu, int group)
+{
+	long fd = syscall(SYS_perf_event_open, attr, pid, cpu, group,
+			  PERF_FLAG_FD_CLOEXEC);
+
+	return fd < 0 ? -errno : (int)fd;
+}
+
+int attr_open(struct perf_event_attr *attr, pid_t pid, int cpu)
+{
+	return open_fd(attr, pid, cpu, -1);
+}
+
+/* The header is that of the patched kernel: base may not know all of it. */
+__u64 attr_formats(void)
+{
+	static __u64 formats;
+
+	if (formats)
+		return formats;
+	formats = PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING |
+		  PERF_FORMAT_ID | PERF_FORMAT_GROUP | PERF_FORMAT_LOST;
+	for (__u64 bit = 1; ktap_kernel == KERNEL_BASE && bit <= formats; bit <<= 1) {
+		struct perf_event_attr attr = {
+			.size = sizeof(attr),
+			.type = PERF_TYPE_SOFTWARE,
+			.config = PERF_COUNT_SW_DUMMY,
+			.read_format = bit,
+		};
+		int fd = attr_open(&attr, 0, -1);
+
+		if (fd < 0)
+			formats &= ~bit;
+		else
+			close(fd);
+	}
+	return formats;
+}
+
+void attr_init(struct perf_event_attr *attr, enum source source, __u64 bits)
+{
+	long id;
+
+	memset(attr, 0, sizeof(*attr));
+	attr->size = sizeof(*attr);
+	attr->type = PERF_TYPE_SOFTWARE;
+	attr->sample_period = 1;
+	attr->sample_type = bits;
+	attr->disabled = 1;
+	attr->exclude_hv = 1;
+	attr->use_clockid = 1;
+	attr->clockid = CLOCK_MONOTONIC;
+	switch (source) {
+	case SOURCE_FAULTS:
+		attr->config = PERF_COUNT_SW_PAGE_FAULTS;
+		break;
+	case SOURCE_SYSCALLS:
+		id = tracepoint_id("raw_syscalls", "sys_enter");
+		if (id < 0)
+			ktap_skip("no raw_syscalls:sys_enter in /sys/kernel/tracing");
+		attr->type = PERF_TYPE_TRACEPOINT;
+		attr->config = id;
+		break;
+	default:
+		attr->config = PERF_COUNT_SW_CPU_CLOCK;
+		attr->sample_period = CLOCK_PERIOD_NS;
+	}
+	attr_for_bits(attr, bits);
+	attr->read_format &= attr_formats();
+}
+
+void attr_defer(struct perf_event_attr *attr, bool callchain, bool output)
+{
+	attr->defer_callchain = callchain;
+	attr->defer_output = output;
+}
+
+static void set_max_stack(struct perf_event_attr *attr, unsigned short value)
+{
+	attr->sample_max_stack = value;
+}
+
+int event_open_on(struct event *event, const struct perf_event_attr *attr,
+		  pid_t pid, int cpu, int group, unsigned int pages)
+{
+	size_t page_size = sysconf(_SC_PAGESIZE);
+	void *map;
+
+	event->attr = *attr;
+	event->tail = 0;
+	event->fd = open_fd(&event->attr, pid, cpu, group);
+	if (event->fd < 0)
+		return event->fd;
+	event->data_size = pages * page_size;
+	map = mmap(NULL, page_size + event->data_size, PROT_READ | PROT_WRITE,
+		   MAP_SHARED, event->fd, 0);
+	if (map == MAP_FAILED || ioctl(event->fd, PERF_EVENT_IOC_ID, &event->id)) {
+		int error = -errno;
+
+		close(event->fd);
+		return error;
+	}
+	event->page = map;
+	return 0;
+}
+
+int event_open(struct event *event, const struct perf_event_attr *attr)
+{
+	return event_open_on(event, attr, 0, -1, -1, EVENT_PAGES);
+}
+
+static struct event event;
+static unsigned int failures;	/* against any */
+
+void ktap_diag(const char *format, ...)
+{
+	va_list list;
+
+	printf("# ");
+	va_start(list, format);
+	vprintf(format, list);
+	va_end(list);
+	printf("\n");
+}
+
+/* Print what fails, and tell a breach of the rule from another. */
+static bool fail(const char *format, va_list list)
+{
+	char text[1024], *begin, *end, *expected;
+	bool ours = false, named = false;
+
+	vsnprintf(text, sizeof(text), format, list);
+	while ((begin = strchr(text, RULE_BEGIN)) && (end = strchr(begin, RULE_END))) {
+		*end = '\0';
+		ours |= !named && !strcmp(begin + 1, CASE_RULE);
+		named = true;
+		memmove(begin, end + 1, strlen(end + 1) + 1);
+	}
+	faults += ours;
+	failures++;
+	if (ours ? faults > 1 : failures > 1)
+		return false;
+	expected = strstr(text, EXPECTED);
+	if (expected)
+		*expected = '\0';
+	ktap_diag("seen: %s", text);
+	if (expected)
+		ktap_diag("expected: %s", expected + strlen(EXPECTED));
+	return true;
+}
+
+void ktap_stop(const char *format, ...)
+{
+	va_list list;
+
+	va_start(list, format);
+	fail(format, list);
+	va_end(list);
+	end_case("it failed before that");
+}
+
+static void open_chain(const struct made_case *test, unsigned short max_stack,
+		       unsigned int stack)
+{
+	struct perf_event_attr attr;
+	int error;
+
+	attr_init(&attr, test->source, test->bits);
+	attr_defer(&attr, test->defer, test->defer);
+	attr.exclude_callchain_kernel = test->user_only;
+	set_max_stack(&attr, max_stack);
+	if (stack) {
+		attr.sample_type |= PERF_SAMPLE_STACK_USER;
+		attr.sample_stack_user = stack;
+	}
+	error = event_open(&event, &attr);
+	if (error)
+		ktap_stop(RULE_OPEN_ACCEPTED "perf_event_open(): %s", strerror(-error));
+}
+
+static void make(struct frame *frame, const __u64 *address, unsigned int count)
+{
+	for (unsigned int i = 0; i < count; i++) {
+		frame[i].next = i + 1 < count ? &frame[i + 1] : NULL;
+		frame[i].address = address[i];
+	}
+}
+
+noinline void made_syscall(const __u64 *address, unsigned int count)
+{
+	register __u64 rbx asm("rbx");
+	struct frame frame[MADE_MAX];
+	long result;
+
+	make(frame, address, count);
+	rbx = count ? (__u64)frame : 0;
+	/* What lies below the stack pointer may be the compiler's. */
+	asm volatile("lea -128(%%rsp), %%rsp\n\t"
+		     "push %%rbp\n\t"
+		     "mov %%rbx, %%rbp\n\t"
+		     "syscall\n\t"
+		     "pop %%rbp\n\t"
+		     "lea 128(%%rsp), %%rsp\n\t"
+		     : "=a" (result)
+		     : "0" ((long)SYS_getppid), "D" (WORK_ARG(0)),
+		       "S" (WORK_ARG(1)), "d" (WORK_ARG(2)), "r" (rbx)
+		     : "rcx", "r11", "memory");
+}
+
+/* Find the build ID among the notes of one PT_NOTE segment. */
+static unsigned int find_note(const char *note, size_t size,
+			      unsigned char id[BUILD_ID_MAX])
+{
+	size_t at = 0;
+
+	while (at + sizeof(Elf64_Nhdr) <= size) {
+		const Elf64_Nhdr *head = (const void *)(note + at);
+		size_t name = at + sizeof(*head);
+		size_t desc = name + ALIGN4(head->n_namesz);
+
+		if (desc + head->n_descsz > size)
+			break;
+		if (head->n_type == NT_GNU_BUILD_ID && head->n_namesz == 4 &&
+		    !memcmp(note + name, "GNU", 4) &&
+		    head->n_descsz && head->n_descsz <= BUILD_ID_MAX) {
+			memcpy(id, note + desc, head->n_descsz);
+			return head->n_descsz;
+		}
+		at = desc + ALIGN4(head->n_descsz);
+	}
+	return 0;
+}
+
+static unsigned int find_build_id(int fd, unsigned char id[BUILD_ID_MAX])
+{
+	static char notes[NOTES_MAX];
+	Elf64_Ehdr elf;
+	Elf64_Phdr segment;
+	unsigned int size = 0;
+	ssize_t got;
+
+	if (pread(fd, &elf, sizeof(elf), 0) != sizeof(elf) ||
+	    memcmp(elf.e_ident, ELFMAG, SELFMAG) ||
+	    elf.e_ident[EI_CLASS] != ELFCLASS64)
+		return 0;
+	for (unsigned int i = 0; i < elf.e_phnum && !size; i++) {
+		if (pread(fd, &segment, sizeof(segment),
+			  elf.e_phoff + i * sizeof(segment)) != sizeof(segment))
+			break;
+		if (segment.p_type != PT_NOTE)
+			continue;
+		if (segment.p_filesz > NOTES_MAX)
+			segment.p_filesz = NOTES_MAX;
+		got = pread(fd, notes, segment.p_filesz, segment.p_offset);
+		if (got > 0)
+			size = find_note(notes, got, id);
+	}
+	return size;
+}
+
+unsigned int build_id_read(const char *path, unsigned char id[BUILD_ID_MAX])
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	unsigned int size;
+
+	if (fd < 0)
+		return 0;
+	size = find_build_id(fd, id);
+	close(fd);
+	return size;
+}
+
+/* The build ID of a mapping: from the mapped file itself, even if deleted. */
+static void read_id(struct maps *maps, struct mapping *map)
+{
+	char path[96];
+
+	for (struct mapping *other = maps->map; other < map; other++) {
+		if (other->inode == map->inode && other->device == map->device) {
+			map->id_size = other->id_size;
+			memcpy(map->id, other->id, sizeof(map->id));
+			return;
+		}
+	}
+	snprintf(path, sizeof(path), "/proc/self/map_files/%llx-%llx",
+		 map->start, map->end);
+	map->id_size = build_id_read(path, map->id);
+	if (!map->id_size)
+		map->id_size = build_id_read(map->path, map->id);
+}
+
+void maps_read(struct maps *maps)
+{
+	FILE *file = fopen("/proc/self/maps", "re");
+	char line[512], prot[8];
+	unsigned int major, minor;
+	struct mapping *map;
+	int at;
+
+	maps->count = 0;
+	maps->map = NULL;
+	if (!file)
+		ktap_stop(RULE_TEST_SETUP "/proc/self/maps: %m");
+	while (fgets(line, sizeof(line), file)) {
+		maps->map = realloc(maps->map, (maps->count + 1) * sizeof(*map));
+		if (!maps->map)
+			ktap_stop(RULE_TEST_SETUP "no memory for the mappings");
+		map = &maps->map[maps->count];
+		memset(map, 0, sizeof(*map));
+		at = 0;
+		if (sscanf(line, "%llx-%llx %7s %llx %x:%x %llu %n", &map->start,
+			   &map->end, prot, &map->offset, &major, &minor,
+			   &map->inode, &at) < 7)
+			continue;
+		map->device = major << 16 | minor;
+		line[strcspn(line, "\n")] = '\0';
+		snprintf(map->path, sizeof(map->path), "%s", line + at);
+		map->executable = prot[2] == 'x';
+		map->file = map->inode && map->path[0] == '/';
+		maps->count++;
+	}
+	fclose(file);
+	for (map = maps->map; map < maps->map + maps->count; map++)
+		if (map->file)
+			read_id(maps, map);
+}
+
+static unsigned int chosen_count;
+static __u64 chosen[MADE_MAX];
+static unsigned int expected_count;
+
+void maps_free(struct maps *maps)
+{
+	free(maps->map);
+	maps->map = NULL;
+	maps->count = 0;
+}
+
+static unsigned int seen;
+
+void maps_lock_headers(const struct maps *maps)
+{
+	for (unsigned int i = 0; i < maps->count; i++) {
+		const struct mapping *map = &maps->map[i];
+		const char *byte = (const char *)map->start;
+
+		if (!map->id_size || map->offset)
+			continue;
+		mlock((const void *)map->start, map->end - map->start);
+		__atomic_load_n(byte, __ATOMIC_RELAXED);
+	}
+}
+
+const struct fact facts[FACTS] = {
+	{ "monotonic", CLOCK_MONOTONIC },
+	{ "thread_cputime", CLOCK_THREAD_CPUTIME_ID },
+};
+
+static __u64 clock_ns(clockid_t clock)
+{
+	struct timespec time;
+
+	if (clock_gettime(clock, &time))
+		return FACT_UNKNOWN;
+	return time.tv_sec * 1000000000ULL + time.tv_nsec;
+}
+
+/* The number that a word of text begins with; one in parentheses has none. */
+static __u64 word_of(const char *text, unsigned int word)
+{
+	for (;;) {
+		text += strspn(text, " \t\n");
+		if (!*text)
+			return FACT_UNKNOWN;
+		if (!--word)
+			break;
+		if (*text == '(' && strrchr(text, ')'))
+			text = strrchr(text, ')');
+		text += strcspn(text, " \t\n");
+	}
+	return strtoull(text, NULL, 0);
+}
+
+static __u64 number_in(const struct fact *fact)
+{
+	char text[4096];
+	const char *at = text;
+	size_t size;
+	FILE *file = fopen(fact->file, "re");
+
+	if (!file)
+		return FACT_UNKNOWN;
+	size = fread(text, 1, sizeof(text) - 1, file);
+	fclose(file);
+	text[size] = '\0';
+	if (fact->word)
+		return word_of(text, fact->word);
+	at = strstr(text, fact->key);
+	return at ? word_of(at + strlen(fact->key), 1) : FACT_UNKNOWN;
+}
+
+/* Clocks are read last before the events, and first after them. */
+static void read_facts(__u64 to[FACTS], bool clocks)
+{
+	for (unsigned int i = 0; i < FACTS; i++)
+		if ((facts[i].clock >= 0) == clocks)
+			to[i] = clocks ? clock_ns(facts[i].clock) : number_in(&facts[i]);
+}
+
+void expect_begin(struct expect *expect, struct event *event,
+		  enum source source)
+{
+	cpu_set_t set;
+
+	memset(expect, 0, sizeof(*expect));
+	expect->event = event;
+	expect->source = source;
+	expect->pid = getpid();
+	expect->tid = syscall(SYS_gettid);
+	CPU_ZERO(&set);
+	CPU_SET(0, &set);
+	expect->cpu = sched_setaffinity(0, sizeof(set), &set) ? -1 : 0;
+	maps_read(&expect->maps);
+	maps_lock_headers(&expect->maps);
+	maps_free(&expect->maps);
+	read_facts(expect->before, false);
+	expect->time_from = clock_ns(CLOCK_MONOTONIC);
+	read_facts(expect->before, true);
+}
+
+/* The user part of a chain: where it begins behind its marker, or nr. */
+static __u64 user_part(const __u64 *ips, __u64 nr)
+{
+	for (__u64 i = 0; i < nr; i++)
+		if (ips[i] == PERF_CONTEXT_USER)
+			return i + 1;
+	return nr;
+}
+
+bool ktap_fail(const char *format, ...)
+{
+	va_list list;
+	bool shown;
+
+	va_start(list, format);
+	shown = fail(format, list);
+	va_end(list);
+	return shown;
+}
+
+static void show_sample_ip(const struct sample *s)
+{
+	ktap_diag("  IP");
+	ktap_diag("    ip %#llx", (__u64)s->ip.ip);
+}
+
+static void show_words(const char *name, const __u64 *word, __u64 count)
+{
+	for (__u64 i = 0; i < count && i < SHOWN_ELEMENTS; i++)
+		ktap_diag("    %s[%llu] %#llx", name, i, word[i]);
+}
+
+static void show_sample_callchain(const struct sample *s)
+{
+	ktap_diag("  CALLCHAIN");
+	ktap_diag("    nr %#llx", (__u64)s->callchain.nr);
+	if (s->callchain.ips)
+		show_words("ips", s->callchain.ips, s->callchain.nr);
+}
+
+static void show_bytes(const char *name, const void *data, __u64 size)
+{
+	const unsigned char *byte = data;
+	char text[2 * 32 + 1] = "";
+
+	for (__u64 i = 0; i < size && i < 32; i++)
+		sprintf(text + 2 * i, "%02x", byte[i]);
+	ktap_diag("    %s: %llu bytes %s%s", name, size, text,
+		  size > 32 ? "..." : "");
+}
+
+static void show_sample_stack_user(const struct sample *s)
+{
+	ktap_diag("  STACK_USER");
+	ktap_diag("    size %#llx", (__u64)s->stack_user.size);
+	if (s->stack_user.data)
+		show_bytes("data", s->stack_user.data, s->stack_user.size);
+	ktap_diag("    dyn_size %#llx", (__u64)s->stack_user.dyn_size);
+}
+
+static __maybe_unused void
+show_build_id_offset(const char *name, const struct build_id_offset *element, __u64 count)
+{
+	for (__u64 i = 0; i < count && i < SHOWN_ELEMENTS; i++) {
+		char text[256];
+		int at = 0;
+
+		at += sprintf(text + at, " size=%#llx",
+			      (__u64)element[i].size);
+		at += sprintf(text + at, " reserved_1=%#llx",
+			      (__u64)element[i].reserved_1);
+		at += sprintf(text + at, " reserved_2=%#llx",
+			      (__u64)element[i].reserved_2);
+		at += sprintf(text + at, " build_id=");
+		for (unsigned int j = 0; j < 20; j++)
+			at += sprintf(text + at, "%02x", element[i].build_id[j]);
+		at += sprintf(text + at, " offset=%#llx",
+			      (__u64)element[i].offset);
+		ktap_diag("    %s[%llu]%.*s", name, i, at, text);
+	}
+}
+
+static void show_sample_callchain_build_id_offset(const struct sample *s)
+{
+	ktap_diag("  CALLCHAIN_BUILD_ID_OFFSET");
+	ktap_diag("    nr %#llx", (__u64)s->callchain_build_id_offset.nr);
+	if (s->callchain_build_id_offset.entries)
+		show_build_id_offset("entries", s->callchain_build_id_offset.entries, s->callchain_build_id_offset.nr);
+}
+
+static __u64 chain_value(const struct chain *chain, __u64 i)
+{
+	return chain->ips ? chain->ips[i] : chain->entries[i].offset;
+}
+
+static bool chain_plain(const struct chain *chain, __u64 i)
+{
+	return !chain->entries || !chain->entries[i].size;
+}
+
+static bool in_user(const struct sample *sample)
+{
+	return (sample->header->misc & PERF_RECORD_MISC_CPUMODE_MASK) ==
+	       PERF_RECORD_MISC_USER;
+}
+
+bool attr_defers(const struct perf_event_attr *attr)
+{
+	return attr->defer_callchain;
+}
+
+static const char *check_context(const struct perf_event_attr *attr,
+				 const struct sample *sample, __u64 context,
+				 __u64 before)
+{
+	switch (context) {
+	case PERF_CONTEXT_KERNEL:
+		if (attr->exclude_callchain_kernel)
+			return RULE_CHAIN_EXCLUDED "a kernel part, though it is excluded";
+		if (in_user(sample))
+			return RULE_CHAIN_CONTEXT "a kernel part in a sample of user space";
+		return before ? RULE_CHAIN_CONTEXT "the kernel part is not the first" : NULL;
+	case PERF_CONTEXT_USER:
+		if (attr->exclude_callchain_user)
+			return RULE_CHAIN_EXCLUDED "a user part, though it is excluded";
+		return before && before != PERF_CONTEXT_KERNEL ?
+		       RULE_CHAIN_CONTEXT "the user part follows no kernel part" : NULL;
+	case PERF_CONTEXT_USER_DEFERRED:
+		if (attr->exclude_callchain_user)
+			return RULE_CHAIN_EXCLUDED "a deferred user part, though it is excluded";
+		return attr_defers(attr) ? NULL :
+		       RULE_DEFERRED_ASKED
+		       "deferred; expected an entry in place: attr.defer_callchain is not set";
+	default:
+		return RULE_CHAIN_CONTEXT "no known context marker";
+	}
+}
+
+static bool all_zero(const void *data, size_t size)
+{
+	const char *byte = data;
+
+	for (size_t i = 0; i < size; i++)
+		if (byte[i])
+			return false;
+	return true;
+}
+
+/* An entry that must not have a build ID: of the kernel, or a marker. */
+static const char *check_plain(const struct build_id_offset *bid, __u64 address)
+{
+	static char text[160];
+
+	if (bid->size || bid->reserved_1 || bid->reserved_2 ||
+	    !all_zero(bid->build_id, sizeof(bid->build_id)))
+		return RULE_BUILD_ID_KERNEL
+		       "an entry that is no user address has a build ID; expected size 0";
+	if (address && bid->offset != address) {
+		snprintf(text, sizeof(text), RULE_BUILD_ID_KERNEL
+			 "%#llx stands in a kernel part or for a marker; expected %#llx, as the callchain has it",
+			 bid->offset, address);
+		return text;
+	}
+	return NULL;
+}
+
+/* The same ID, whatever its size is said to be. */
+static bool same_id(const struct build_id_offset *bid,
+		    const struct mapping *map)
+{
+	return map->id_size && bid->size >= map->id_size &&
+	       !memcmp(bid->build_id, map->id, map->id_size) &&
+	       all_zero(bid->build_id + map->id_size,
+			sizeof(bid->build_id) - map->id_size);
+}
+
+/* Any mapping of a file with this ID that holds this offset. */
+static const struct mapping *find_anywhere(const struct expect *expect,
+					   const struct build_id_offset *bid)
+{
+	for (unsigned int i = 0; i < expect->maps.count; i++) {
+		const struct mapping *map = &expect->maps.map[i];
+
+		if (same_id(bid, map) && bid->offset >= map->offset &&
+		    bid->offset - map->offset < map->end - map->start)
+			return map;
+	}
+	return NULL;
+}
+
+static const char *check_resolved(struct expect *expect,
+				  const struct build_id_offset *bid,
+				  __u64 address)
+{
+	static char text[320];
+	const struct mapping *map = address ? maps_find(&expect->maps, address) :
+				    find_anywhere(expect, bid);
+
+	expect->resolved++;
+	if (bid->size > sizeof(bid->build_id))
+		return RULE_BUILD_ID_SIZE "a build ID larger than its field";
+	if (!all_zero(bid->build_id + bid->size,
+		      sizeof(bid->build_id) - bid->size))
+		return RULE_BUILD_ID_PADDING "something behind the build ID's end; expected zeros";
+	if (!address && !map)
+		return RULE_BUILD_ID_VALUE "no mapped file has this build ID and this offset";
+	if (!map || !map->file) {
+		snprintf(text, sizeof(text), RULE_BUILD_ID_MAPPING
+			 "a build ID for %#llx, which is in no mapping of a file; expected size 0 and that address",
+			 address);
+		return text;
+	}
+	if (!map->id_size)
+		return RULE_BUILD_ID_MAPPING
+		       "a build ID for a file that has none; expected size 0 and the address";
+	if (bid->size != map->id_size) {
+		snprintf(text, sizeof(text), RULE_BUILD_ID_SIZE
+			 "build ID size %u; expected %u, the size of the note of %s",
+			 bid->size, map->id_size, map->path);
+		return text;
+	}
+	if (!same_id(bid, map))
+		return RULE_BUILD_ID_VALUE
+		       "another build ID; expected that of the file which is mapped there";
+	if (!address || bid->offset == address - map->start + map->offset)
+		return NULL;
+	snprintf(text, sizeof(text), RULE_BUILD_ID_OFFSET
+		 "offset %#llx; expected %#llx - %#llx + %#llx = %#llx",
+		 bid->offset, address, map->start, map->offset,
+		 address - map->start + map->offset);
+	return text;
+}
+
+unsigned int least_resolved(unsigned int count)
+{
+	static int there = -1;
+
+	if (there < 0)
+		there = syscall(SYS_bpf, -1, NULL, 0) == 0 || errno != ENOSYS;
+	return there ? count : 0;
+}
+
+const char *check_build_id(struct expect *expect,
+			   const struct build_id_offset *bid, __u64 address)
+{
+	static char text[320];
+	const struct mapping *map;
+
+	if (bid->reserved_1 || bid->reserved_2)
+		return RULE_BUILD_ID_PADDING "a reserved field is not zero; expected 0";
+	if (bid->size)
+		return check_resolved(expect, bid, address);
+	expect->unresolved++;
+	if (!all_zero(bid->build_id, sizeof(bid->build_id)))
+		return RULE_BUILD_ID_UNRESOLVED "a build ID with size 0; expected zeros";
+	if (address && bid->offset != address) {
+		snprintf(text, sizeof(text), RULE_BUILD_ID_UNRESOLVED
+			 "size 0 and offset %#llx; expected the address, %#llx",
+			 bid->offset, address);
+		return text;
+	}
+	map = maps_find(&expect->maps, bid->offset);
+	if (!expect->must_resolve || !map || !map->id_size || !least_resolved(1))
+		return NULL;
+	snprintf(text, sizeof(text), RULE_BUILD_ID_RESOLVED
+		 "%#llx is not resolved; expected the build ID of %s, whose note is in memory: no lock is held",
+		 bid->offset, map->path);
+	return text;
+}
+
+/* In place, no more than PERF_MAX_STACK_DEPTH entries need be resolved. */
+static const char *check_user_entry(struct expect *expect,
+				    const struct build_id_offset *bid,
+				    __u64 address, __u64 part)
+{
+	bool must_resolve = expect->must_resolve;
+	const char *problem;
+
+	if (part >= PERF_MAX_STACK_DEPTH)
+		expect->must_resolve = false;
+	problem = check_build_id(expect, bid, address);
+	expect->must_resolve = must_resolve;
+	return problem;
+}
+
+static const char *check_entry(struct expect *expect, const struct chain *chain,
+			       __u64 i, __u64 context, __u64 part)
+{
+	const struct build_id_offset *bid = chain->entries ? &chain->entries[i] : NULL;
+	__u64 address = chain->ips ? chain->ips[i] : 0;
+
+	if (context == PERF_CONTEXT_USER)
+		return bid ? check_user_entry(expect, bid, address, part) : NULL;
+	if (context == PERF_CONTEXT_USER_DEFERRED) {
+		expect->deferred++;
+		if (!chain_value(chain, i))
+			return RULE_DEFERRED_COOKIE "the cookie is 0";
+	} else if (!(chain_value(chain, i) >> 63)) {
+		return RULE_CHAIN_CONTEXT "an entry of the kernel part is no kernel address";
+	}
+	return bid ? check_plain(bid, address) : NULL;
+}
+
+/* First address of the sample's own part: where it was taken. */
+static const char *check_first(const struct sample *sample, __u64 context,
+			       const struct chain *chain, __u64 i)
+{
+	bool own = in_user(sample) ? context == PERF_CONTEXT_USER :
+				     context == PERF_CONTEXT_KERNEL;
+
+	if (own && (sample->bits & PERF_SAMPLE_IP) && chain_plain(chain, i) &&
+	    chain_value(chain, i) != sample->ip.ip)
+		return RULE_CHAIN_FIRST "the first entry is not IP; expected IP";
+	return NULL;
+}
+
+static void chain_fail(struct expect *expect, const struct sample *sample,
+		       const struct chain *chain, __u64 i, const char *problem)
+{
+	sample_fail(expect, sample, "%s[%llu]: %s", chain->name, i, problem);
+}
+
+/* How many entries a chain may have: attr.sample_max_stack, or the sysctl. */
+static __u64 max_stack(const struct perf_event_attr *attr)
+{
+	FILE *file;
+	unsigned int limit = DEFAULT_MAX_STACK;
+
+	if (attr->sample_max_stack)
+		return attr->sample_max_stack;
+	file = fopen("/proc/sys/kernel/perf_event_max_stack", "re");
+	if (file) {
+		if (fscanf(file, "%u", &limit) != 1)
+			limit = DEFAULT_MAX_STACK;
+		fclose(file);
+	}
+	return limit;
+}
+
+static void check_chain(struct expect *expect, const struct sample *sample,
+			const struct chain *chain)
+{
+	const struct perf_event_attr *attr = &expect->event->attr;
+	__u64 context = 0, part = 0, depth = 0;
+	const char *problem;
+
+	for (__u64 i = 0; i < chain->nr; i++) {
+		__u64 value = chain_value(chain, i);
+		bool marker = chain_plain(chain, i) && value >= PERF_CONTEXT_MAX;
+
+		if (marker && context != PERF_CONTEXT_USER_DEFERRED) {
+			problem = check_context(attr, sample, value, context);
+			if (!problem && chain->entries)
+				problem = check_plain(&chain->entries[i], value);
+			context = value;
+			part = 0;
+		} else if (!context) {
+			problem = RULE_CHAIN_CONTEXT "the first entry is no context marker";
+			context = PERF_CONTEXT_KERNEL;
+		} else {
+			problem = check_entry(expect, chain, i, context, part);
+			if (!problem && !part)
+				problem = check_first(sample, context, chain, i);
+			if (context == PERF_CONTEXT_USER_DEFERRED && part)
+				problem = RULE_DEFERRED_COOKIE
+					  "more than a cookie in the deferred part";
+			part++;
+			depth++;
+		}
+		if (problem)
+			chain_fail(expect, sample, chain, i, problem);
+	}
+	if (context == PERF_CONTEXT_USER_DEFERRED && part != 1)
+		sample_fail(expect, sample, RULE_DEFERRED_COOKIE
+			    "%s: a deferred part without a cookie",
+			    chain->name);
+	if (context == PERF_CONTEXT_USER_DEFERRED)
+		depth--;		/* the cookie is no entry */
+	if (depth > SHORT_CHAIN && depth > max_stack(attr))
+		sample_fail(expect, sample, RULE_CHAIN_LIMIT
+			    "%s: %llu entries; expected at most %llu",
+			    chain->name, depth, max_stack(attr));
+}
+
+void oracle_callchain(struct expect *expect, const struct sample *sample)
+{
+	struct chain chain = {
+		.name = "CALLCHAIN",
+		.nr = sample->callchain.nr,
+		.ips = sample->callchain.ips,
+	};
+
+	check_chain(expect, sample, &chain);
+}
+
+void prove_most(struct expect *expect, const struct sample *sample,
+		const char *what, __u64 value, __u64 other, const char *said)
+{
+	if (value > other)
+		sample_fail(expect, sample, "%s %llu; expected at most %llu, which is %s",
+			    what, value, other, said);
+}
+
+/* PERF_SAMPLE_STACK_USER: what its values are proved by */
+static void prove_stack_user(struct expect *expect, const struct sample *sample)
+{
+	const struct perf_event_attr *attr = &expect->event->attr;
+	const struct perf_event_header *header = sample->header;
+
+	(void)attr;
+	(void)header;
+	prove_most(expect, sample, RULE_SAMPLE_STACK "STACK_USER.size",
+		sample->stack_user.size, attr->sample_stack_user,
+		"attr.sample_stack_user");
+	if ((sample->stack_user.size) && (sample->stack_user.size))
+		prove_most(expect, sample, RULE_SAMPLE_STACK "STACK_USER.dyn_size",
+			sample->stack_user.dyn_size, sample->stack_user.size,
+			"size");
+}
+
+void oracle_callchain_build_id_offset(struct expect *expect,
+				      const struct sample *sample)
+{
+	struct chain chain = {
+		.name = "CALLCHAIN_BUILD_ID_OFFSET",
+		.nr = sample->callchain_build_id_offset.nr,
+		.entries = sample->callchain_build_id_offset.entries,
+	};
+
+	if (sample->bits & PERF_SAMPLE_CALLCHAIN) {
+		/* Cut short only where the record would grow too large. */
+		bool full = sample->header->size + sizeof(*chain.entries) > 0xffff;
+
+		if (chain.nr != sample->callchain.nr &&
+		    !(full && chain.nr < sample->callchain.nr))
+			sample_fail(expect, sample, RULE_CHAIN_SAME
+				    "CALLCHAIN_BUILD_ID_OFFSET has %llu entries; expected %llu, as CALLCHAIN has",
+				    chain.nr, sample->callchain.nr);
+		if (chain.nr <= sample->callchain.nr)
+			chain.ips = sample->callchain.ips;
+	}
+	check_chain(expect, sample, &chain);
+}
+
+const struct sample_type sample_types[SAMPLE_TYPES] = {
+	{
+		.name = "IP",
+		.bit = (1ULL << 0),
+		.excludes = 0,
+		.needs = "",
+	},
+	{
+		.name = "CALLCHAIN",
+		.bit = (1ULL << 5),
+		.excludes = 0,
+		.needs = "",
+		.check = oracle_callchain,
+	},
+	{
+		.name = "STACK_USER",
+		.bit = (1ULL << 13),
+		.excludes = 0,
+		.needs = "",
+		.prove = prove_stack_user,
+	},
+	{
+		.name = "CALLCHAIN_BUILD_ID_OFFSET",
+		.bit = (1ULL << 26),
+		.excludes = 0,
+		.needs = "",
+		.check = oracle_callchain_build_id_offset,
+	},
+};
+
+void print_sample(const struct sample *sample)
+{
+	static void (* const show[SAMPLE_TYPES])(const struct sample *s) = {
+		show_sample_ip,
+		show_sample_callchain,
+		show_sample_stack_user,
+		show_sample_callchain_build_id_offset,
+	};
+
+	ktap_diag("sample: misc %#x size %u sample_type %#llx",
+		  sample->header->misc, sample->header->size, sample->bits);
+	for (unsigned int i = 0; i < SAMPLE_TYPES; i++)
+		if (sample->decoded & sample_types[i].bit)
+			show[i](sample);
+}
+
+void ktap_hexdump(const void *data, size_t size)
+{
+	const unsigned char *byte = data;
+
+	for (size_t at = 0; at < size && at < HEXDUMP_SIZE; at += 16) {
+		printf("#   %04zx:", at);
+		for (size_t i = at; i < at + 16 && i < size; i++)
+			printf("%s%02x", i % 8 ? " " : "  ", byte[i]);
+		printf("\n");
+	}
+}
+
+void sample_fail(struct expect *expect, const struct sample *sample,
+		 const char *format, ...)
+{
+	char text[512];
+	va_list list;
+
+	va_start(list, format);
+	vsnprintf(text, sizeof(text), format, list);
+	va_end(list);
+	if (!ktap_fail("%s", text) || expect->shown)
+		return;
+	expect->shown = true;
+	print_sample(sample);
+	ktap_hexdump(sample->header, sample->header->size);
+}
+
+/* The chain of the made call holds what the frames say, and no more. */
+static void check_made_chain(struct expect *expect, const struct sample *sample)
+{
+	__u64 nr = sample->callchain.nr;
+	__u64 user = user_part(sample->callchain.ips, nr);
+	const __u64 *ips = sample->callchain.ips + user;
+
+	if (user + 1 >= nr || ips[1] != chosen[0])
+		return;		/* of another call */
+	seen++;
+	if (nr - user != expected_count) {
+		sample_fail(expect, sample, RULE_CHAIN_FRAMES
+			    "the user part has %llu entries; expected %u",
+			    nr - user, expected_count);
+		return;
+	}
+	for (unsigned int i = 0; i + 1 < expected_count; i++)
+		if (ips[i + 1] != chosen[i])
+			sample_fail(expect, sample, RULE_CHAIN_FRAMES
+				    "entry %u of the user part is %#llx; expected %#llx, as the frame says",
+				    i + 1, ips[i + 1], chosen[i]);
+}
+
+void event_enable(struct event *event)
+{
+	ioctl(event->fd, PERF_EVENT_IOC_ENABLE, 0);
+}
+
+static char *fresh_page(size_t size)
+{
+	char *page = mmap(NULL, size, PROT_READ | PROT_WRITE,
+			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (page == MAP_FAILED)
+		ktap_stop(RULE_TEST_SETUP "mmap: %m");
+	return page;
+}
+
+noinline void made_fault(const __u64 *address, unsigned int count)
+{
+	register __u64 rbx asm("rbx");
+	struct frame frame[MADE_MAX];
+	size_t size = sysconf(_SC_PAGESIZE);
+	char *page = fresh_page(size);
+
+	make(frame, address, count);
+	rbx = count ? (__u64)frame : 0;
+	/* What lies below the stack pointer may be the compiler's. */
+	asm volatile("lea -128(%%rsp), %%rsp\n\t"
+		     "push %%rbp\n\t"
+		     "mov %%rbx, %%rbp\n\t"
+		     "movb $1, (%%rcx)\n\t"
+		     "pop %%rbp\n\t"
+		     "lea 128(%%rsp), %%rsp\n\t"
+		     :
+		     : "c" (page), "r" (rbx)
+		     : "memory");
+	munmap(page, size);
+}
+
+static void make_chain(const struct made_case *test, const __u64 *address,
+		       unsigned int count)
+{
+	if (test->source == SOURCE_SYSCALLS)
+		made_syscall(address, count);
+	else
+		made_fault(address, count);
+}
+
+void event_disable(struct event *event)
+{
+	ioctl(event->fd, PERF_EVENT_IOC_DISABLE, 0);
+}
+
+void expect_end(struct expect *expect)
+{
+	read_facts(expect->after, true);
+	expect->time_to = clock_ns(CLOCK_MONOTONIC);
+	read_facts(expect->after, false);
+	maps_read(&expect->maps);
+}
+
+static void copy_out(const struct event *event, void *to, size_t size)
+{
+	const char *data = (const char *)event->page + event->page->data_offset;
+	size_t at = event->tail % event->data_size;
+	size_t first = event->data_size - at;
+
+	if (first > size)
+		first = size;
+	memcpy(to, data + at, first);
+	memcpy((char *)to + first, data, size - first);
+}
+
+const struct perf_event_header *event_next(struct event *event)
+{
+	__u64 head = __atomic_load_n(&event->page->data_head, __ATOMIC_ACQUIRE);
+	struct perf_event_header header;
+
+	if (event->tail == head)
+		return NULL;
+	copy_out(event, &header, sizeof(header));
+	if (header.size < sizeof(header) || header.size % 8 ||
+	    header.size > head - event->tail || !header.type) {
+		ktap_fail(RULE_HEADER_TYPE "no record at %llu of %llu: type %u misc %#x size %u",
+			  event->tail, head, header.type, header.misc, header.size);
+		copy_out(event, event->record,
+			 head - event->tail < 128 ? head - event->tail : 128);
+		ktap_hexdump(event->record,
+			     head - event->tail < 128 ? head - event->tail : 128);
+		event->tail = head;
+		return NULL;
+	}
+	copy_out(event, event->record, header.size);
+	event->tail += header.size;
+	__atomic_store_n(&event->page->data_tail, event->tail, __ATOMIC_RELEASE);
+	return (const struct perf_event_header *)event->record;
+}
+
+size_t sample_id_size(const struct perf_event_attr *attr)
+{
+	size_t size = 0;
+
+	if (!attr->sample_id_all)
+		return 0;
+	return size;
+}
+
+static const void *take(struct cursor *c, __u64 count, size_t size,
+			const char *what)
+{
+	const void *at = c->at;
+
+	if (c->failed)
+		return NULL;
+	if (size && count > c->left / size) {
+		snprintf(c->problem, sizeof(c->problem),
+			 RULE_HEADER_SIZE "%s needs %llu times %zu bytes, %zu are left",
+			 what, count, size, c->left);
+		c->failed = true;
+		return NULL;
+	}
+	c->at += count * size;
+	c->left -= count * size;
+	return at;
+}
+
+static void get(struct cursor *c, void *to, size_t size, const char *what)
+{
+	const void *from = take(c, 1, size, what);
+
+	if (from)
+		memcpy(to, from, size);
+}
+
+/* PERF_RECORD_LOST: Records were dropped because the ring was full. */
+static void decode_record_lost(struct cursor *c, size_t reserved,
+	const struct perf_event_attr *attr,
+	const struct perf_event_header *header, struct record *r)
+{
+	(void)attr;
+	(void)header;
+	(void)reserved;
+	get(c, &r->lost.id, sizeof(r->lost.id), "LOST.id");
+	get(c, &r->lost.lost, sizeof(r->lost.lost), "LOST.lost");
+}
+
+/* PERF_RECORD_THROTTLE: Sampling was stopped for being too frequent. */
+static void decode_record_throttle(struct cursor *c, size_t reserved,
+	const struct perf_event_attr *attr,
+	const struct perf_event_header *header, struct record *r)
+{
+	(void)attr;
+	(void)header;
+	(void)reserved;
+	get(c, &r->throttle.time, sizeof(r->throttle.time), "THROTTLE.time");
+	get(c, &r->throttle.id, sizeof(r->throttle.id), "THROTTLE.id");
+	get(c, &r->throttle.stream_id, sizeof(r->throttle.stream_id), "THROTTLE.stream_id");
+}
+
+/* PERF_RECORD_UNTHROTTLE: Sampling goes on. */
+static void decode_record_unthrottle(struct cursor *c, size_t reserved,
+	const struct perf_event_attr *attr,
+	const struct perf_event_header *header, struct record *r)
+{
+	(void)attr;
+	(void)header;
+	(void)reserved;
+	get(c, &r->unthrottle.time, sizeof(r->unthrottle.time), "UNTHROTTLE.time");
+	get(c, &r->unthrottle.id, sizeof(r->unthrottle.id), "UNTHROTTLE.id");
+	get(c, &r->unthrottle.stream_id, sizeof(r->unthrottle.stream_id), "UNTHROTTLE.stream_id");
+}
+
+/* PERF_RECORD_CALLCHAIN_DEFERRED: The user callchain of the samples that carry this cookie. */
+static void decode_record_callchain_deferred(struct cursor *c, size_t reserved,
+	const struct perf_event_attr *attr,
+	const struct perf_event_header *header, struct record *r)
+{
+	(void)attr;
+	(void)header;
+	(void)reserved;
+	get(c, &r->callchain_deferred.cookie, sizeof(r->callchain_deferred.cookie), "CALLCHAIN_DEFERRED.cookie");
+	get(c, &r->callchain_deferred.nr, sizeof(r->callchain_deferred.nr), "CALLCHAIN_DEFERRED.nr");
+	if (!(header->misc & PERF_RECORD_MISC_MMAP_BUILD_ID))
+		r->callchain_deferred.ips = take(c, r->callchain_deferred.nr, 8, "CALLCHAIN_DEFERRED.ips");
+	if (header->misc & PERF_RECORD_MISC_MMAP_BUILD_ID)
+		r->callchain_deferred.entries = take(c, r->callchain_deferred.nr, 32, "CALLCHAIN_DEFERRED.entries");
+}
+
+static void decode_sample_id(struct cursor *c,
+			     const struct perf_event_attr *attr,
+			     struct sample_id *id)
+{
+}
+
+/* The bits that a record of this type can have in misc. */
+static __u16 misc_bits(__u32 type)
+{
+	switch (type) {
+	case 2:
+		return PERF_RECORD_MISC_CPUMODE_MASK;
+	case 5:
+		return PERF_RECORD_MISC_CPUMODE_MASK;
+	case 6:
+		return PERF_RECORD_MISC_CPUMODE_MASK;
+	case 22:
+		return PERF_RECORD_MISC_CPUMODE_MASK | PERF_RECORD_MISC_MMAP_BUILD_ID;
+	default:
+		return PERF_RECORD_MISC_CPUMODE_MASK;
+	}
+}
+
+const char *record_name(__u32 type)
+{
+	switch (type) {
+	case PERF_RECORD_SAMPLE:
+		return "SAMPLE";
+	case 2:
+		return "LOST";
+	case 5:
+		return "THROTTLE";
+	case 6:
+		return "UNTHROTTLE";
+	case 22:
+		return "CALLCHAIN_DEFERRED";
+	default:
+		return "?";
+	}
+}
+
+const char *decode_record(const struct perf_event_attr *attr,
+			  const struct perf_event_header *header,
+			  struct record *record)
+{
+	size_t reserved = sample_id_size(attr);
+	static struct cursor c;
+
+	memset(record, 0, sizeof(*record));
+	record->header = header;
+	c.at = (const char *)(header + 1);
+	c.left = header->size - sizeof(*header);
+	c.failed = false;
+	switch (header->type) {
+	case 2:
+		decode_record_lost(&c, reserved, attr, header, record);
+		break;
+	case 5:
+		decode_record_throttle(&c, reserved, attr, header, record);
+		break;
+	case 6:
+		decode_record_unthrottle(&c, reserved, attr, header, record);
+		break;
+	case 22:
+		decode_record_callchain_deferred(&c, reserved, attr, header, record);
+		break;
+	default:
+		return RULE_HEADER_TYPE "no known record type";
+	}
+	record->has_id = reserved;
+	if (reserved)
+		decode_sample_id(&c, attr, &record->id);
+	if (c.failed)
+		return c.problem;
+	if (header->misc & ~misc_bits(header->type)) {
+		snprintf(c.problem, sizeof(c.problem),
+			 RULE_HEADER_MISC "misc %#x; expected no bits but %#x, which a %s can have",
+			 header->misc, misc_bits(header->type), record_name(header->type));
+		return c.problem;
+	}
+	if (!c.left)
+		return NULL;
+	snprintf(c.problem, sizeof(c.problem),
+		 RULE_HEADER_SIZE "header.size %u; expected %zu, to which the record decodes",
+		 header->size, header->size - c.left);
+	return c.problem;
+}
+
+static void show_record_lost(const struct perf_event_header *header,
+					  const struct record *r)
+{
+	(void)header;
+	ktap_diag("    id %#llx", (__u64)r->lost.id);
+	ktap_diag("    lost %#llx", (__u64)r->lost.lost);
+}
+
+static void show_record_throttle(const struct perf_event_header *header,
+					  const struct record *r)
+{
+	(void)header;
+	ktap_diag("    time %#llx", (__u64)r->throttle.time);
+	ktap_diag("    id %#llx", (__u64)r->throttle.id);
+	ktap_diag("    stream_id %#llx", (__u64)r->throttle.stream_id);
+}
+
+static void show_record_unthrottle(const struct perf_event_header *header,
+					  const struct record *r)
+{
+	(void)header;
+	ktap_diag("    time %#llx", (__u64)r->unthrottle.time);
+	ktap_diag("    id %#llx", (__u64)r->unthrottle.id);
+	ktap_diag("    stream_id %#llx", (__u64)r->unthrottle.stream_id);
+}
+
+static void show_record_callchain_deferred(const struct perf_event_header *header,
+					  const struct record *r)
+{
+	(void)header;
+	ktap_diag("    cookie %#llx", (__u64)r->callchain_deferred.cookie);
+	ktap_diag("    nr %#llx", (__u64)r->callchain_deferred.nr);
+	if (r->callchain_deferred.ips)
+		show_words("ips", r->callchain_deferred.ips, r->callchain_deferred.nr);
+	if (r->callchain_deferred.entries)
+		show_build_id_offset("entries", r->callchain_deferred.entries, r->callchain_deferred.nr);
+}
+
+void print_record(const struct record *record)
+{
+	const struct perf_event_header *header = record->header;
+
+	ktap_diag("%s: misc %#x size %u", record_name(header->type), header->misc,
+		  header->size);
+	switch (header->type) {
+	case 2:
+		show_record_lost(header, record);
+		break;
+	case 5:
+		show_record_throttle(header, record);
+		break;
+	case 6:
+		show_record_unthrottle(header, record);
+		break;
+	case 22:
+		show_record_callchain_deferred(header, record);
+		break;
+	}
+}
+
+void record_fail(const struct record *record, const char *format, ...)
+{
+	char text[512];
+	va_list list;
+
+	va_start(list, format);
+	vsnprintf(text, sizeof(text), format, list);
+	va_end(list);
+	if (!ktap_fail("%s: %s", record_name(record->header->type), text))
+		return;
+	print_record(record);
+	ktap_hexdump(record->header, record->header->size);
+}
+
+static void check_record(struct expect *expect,
+			 const struct perf_event_header *header,
+			 void (*on_record)(struct expect *expect,
+					   const struct record *record))
+{
+	struct record record;
+	const char *problem;
+
+	problem = decode_record(&expect->event->attr, header, &record);
+	if (problem)
+		record_fail(&record, "%s", problem);
+	else if (on_record)
+		on_record(expect, &record);
+}
+
+/* PERF_SAMPLE_IP: The instruction pointer; user or kernel as header.misc says. */
+static void decode_ip(struct cursor *c,
+	const struct perf_event_attr *attr,
+	const struct perf_event_header *header, struct sample *s)
+{
+	const size_t reserved = 0;
+
+	(void)attr;
+	(void)header;
+	(void)reserved;
+	get(c, &s->ip.ip, sizeof(s->ip.ip), "IP.ip");
+	if (!c->failed)
+		s->decoded |= (1ULL << 0);
+}
+
+/* PERF_SAMPLE_CALLCHAIN: Kernel and user return addresses, each part behind its context marker. */
+static void decode_callchain(struct cursor *c,
+	const struct perf_event_attr *attr,
+	const struct perf_event_header *header, struct sample *s)
+{
+	const size_t reserved = 0;
+
+	(void)attr;
+	(void)header;
+	(void)reserved;
+	get(c, &s->callchain.nr, sizeof(s->callchain.nr), "CALLCHAIN.nr");
+	s->callchain.ips = take(c, s->callchain.nr, 8, "CALLCHAIN.ips");
+	if (!c->failed)
+		s->decoded |= (1ULL << 5);
+}
+
+/* PERF_SAMPLE_STACK_USER: A copy of the top of the user stack; dyn_size of its size bytes are real. */
+static void decode_stack_user(struct cursor *c,
+	const struct perf_event_attr *attr,
+	const struct perf_event_header *header, struct sample *s)
+{
+	const size_t reserved = 0;
+
+	(void)attr;
+	(void)header;
+	(void)reserved;
+	get(c, &s->stack_user.size, sizeof(s->stack_user.size), "STACK_USER.size");
+	s->stack_user.data = take(c, s->stack_user.size, 1, "STACK_USER.data");
+	if (s->stack_user.size)
+		get(c, &s->stack_user.dyn_size, sizeof(s->stack_user.dyn_size), "STACK_USER.dyn_size");
+	if (!c->failed)
+		s->decoded |= (1ULL << 13);
+}
+
+/* PERF_SAMPLE_CALLCHAIN_BUILD_ID_OFFSET: The callchain, every user entry as build ID and file offset where that is known. */
+static void decode_callchain_build_id_offset(struct cursor *c,
+	const struct perf_event_attr *attr,
+	const struct perf_event_header *header, struct sample *s)
+{
+	const size_t reserved = 0;
+
+	(void)attr;
+	(void)header;
+	(void)reserved;
+	get(c, &s->callchain_build_id_offset.nr, sizeof(s->callchain_build_id_offset.nr), "CALLCHAIN_BUILD_ID_OFFSET.nr");
+	s->callchain_build_id_offset.entries = take(c, s->callchain_build_id_offset.nr, 32, "CALLCHAIN_BUILD_ID_OFFSET.entries");
+	if (!c->failed)
+		s->decoded |= (1ULL << 26);
+}
+
+const char *decode_sample(const struct perf_event_attr *attr,
+			  const struct perf_event_header *header,
+			  struct sample *sample)
+{
+	static struct cursor c;
+	static void (* const decode[SAMPLE_TYPES])(struct cursor *c,
+		const struct perf_event_attr *attr,
+		const struct perf_event_header *header, struct sample *s) = {
+		decode_ip,
+		decode_callchain,
+		decode_stack_user,
+		decode_callchain_build_id_offset,
+	};
+
+	memset(sample, 0, sizeof(*sample));
+	sample->header = header;
+	sample->bits = attr->sample_type;
+	c.at = (const char *)(header + 1);
+	c.left = header->size - sizeof(*header);
+	c.failed = false;
+	for (unsigned int i = 0; i < SAMPLE_TYPES; i++)
+		if (attr->sample_type & sample_types[i].bit)
+			decode[i](&c, attr, header, sample);
+	if (c.failed)
+		return c.problem;
+	if (!c.left)
+		return NULL;
+	snprintf(c.problem, sizeof(c.problem),
+		 RULE_HEADER_SIZE "header.size %u; expected %zu, to which sample_type %#llx decodes",
+		 header->size, header->size - c.left, sample->bits);
+	return c.problem;
+}
+
+void check_sample(struct expect *expect, const struct sample *sample)
+{
+	expect->samples++;
+	expect->shown = false;
+	if (sample->header->misc & ~(PERF_RECORD_MISC_CPUMODE_MASK |
+				     PERF_RECORD_MISC_EXACT_IP))
+		sample_fail(expect, sample, RULE_HEADER_MISC
+			    "misc %#x; expected no bits but the mode and PERF_RECORD_MISC_EXACT_IP",
+			    sample->header->misc);
+	if (expect->last_event != expect->event)
+		memset(expect->last, 0, sizeof(expect->last));
+	expect->last_event = expect->event;
+	for (unsigned int i = 0; i < SAMPLE_TYPES; i++) {
+		if (!(sample->bits & sample_types[i].bit))
+			continue;
+		if (sample_types[i].prove)
+			sample_types[i].prove(expect, sample);
+		if (sample_types[i].check)
+			sample_types[i].check(expect, sample);
+	}
+	if (expect->on_sample)
+		expect->on_sample(expect, sample);
+}
+
+void event_check_end(const struct event *event)
+{
+	__u64 head = __atomic_load_n(&event->page->data_head, __ATOMIC_ACQUIRE);
+	const char *end = (const char *)event->page + event->page->data_offset + head;
+	size_t written = 0;
+
+	for (size_t i = 0; i < END_SIZE && head + i < event->data_size; i++)
+		if (end[i])
+			written = i + 1;
+	if (!written)
+		return;
+	/* Of an event that runs on another CPU, a record may be on its way. */
+	usleep(END_PATIENCE_US);
+	if (head == __atomic_load_n(&event->page->data_head, __ATOMIC_ACQUIRE) &&
+	    ktap_fail(RULE_RING_END
+		      "%zu bytes are written behind the end of the last record; expected none",
+		      written))
+		ktap_hexdump(end, written);
+}
+
+void check_ring(struct expect *expect,
+		void (*on_record)(struct expect *expect,
+				  const struct record *record))
+{
+	const struct perf_event_header *header;
+	struct sample sample;
+	const char *problem;
+
+	while ((header = event_next(expect->event))) {
+		if (header->type != PERF_RECORD_SAMPLE) {
+			check_record(expect, header, on_record);
+			continue;
+		}
+		problem = decode_sample(&expect->event->attr, header, &sample);
+		if (problem) {
+			expect->shown = false;
+			sample_fail(expect, &sample, "%s", problem);
+		} else {
+			check_sample(expect, &sample);
+		}
+	}
+	event_check_end(expect->event);
+}
+
+static void check_made_answer(struct expect *expect, const struct record *record)
+{
+	const struct build_id_offset *entry = record->callchain_deferred.entries;
+	__u64 nr = record->callchain_deferred.nr;
+	const char *problem;
+
+	if (record->header->type != PERF_RECORD_CALLCHAIN_DEFERRED)
+		return;
+	if (nr != expected_count)
+		return;		/* of another call */
+	if (!entry) {
+		record_fail(record, RULE_DEFERRED_FORM
+			    "no build IDs for an event that asks for them");
+		return;
+	}
+	seen++;
+	for (unsigned int i = 0; i + 1 < expected_count; i++) {
+		problem = check_build_id(expect, &entry[i + 1], chosen[i]);
+		if (problem)
+			record_fail(record, "entry %u, %#llx: %s", i + 1,
+				    chosen[i], problem);
+	}
+}
+
+unsigned int ktap_failures(void)
+{
+	return failures;
+}
+
+static void run_chain(const struct made_case *test, struct expect *expect)
+{
+	seen = 0;
+	expect_begin(expect, &event, test->source);
+	expect->must_resolve = true;
+	if (test->bits & PERF_SAMPLE_CALLCHAIN)
+		expect->on_sample = check_made_chain;
+	event_enable(&event);
+	make_chain(test, chosen, chosen_count);
+	event_disable(&event);
+	expect_end(expect);
+	check_ring(expect, test->defer ? check_made_answer : NULL);
+	if (!seen && !ktap_failures())
+		ktap_fail(RULE_CHAIN_FRAMES "no chain with the %u entries of the made frames",
+			  expected_count);
+}
+
+static void made(const void *arg)
+{
+	const struct made_case *test = arg;
+	struct expect expect;
+	struct maps maps;
+
+	need_bits(test->bits);
+	open_chain(test, 0, 0);
+	made_syscall(NULL, 0);		/* the stack has grown before it is looked at */
+	maps_read(&maps);
+	chosen_count = test->choose(&maps, chosen);
+	/* Longer than any other chain here. */
+	for (unsigned int i = 0; chosen_count < LEAST_FRAMES; i++)
+		chosen[chosen_count++] = chosen[i];
+	expected_count = chosen_count + 1;
+	maps_free(&maps);
+	run_chain(test, &expect);
+	ktap_diag("%u addresses, %u entries resolved, %u not", chosen_count,
+		  expect.resolved, expect.unresolved);
+}
+
+const char * const source_names[SOURCE_COUNT] = {
+	[SOURCE_FAULTS] = "page_faults",
+	[SOURCE_SYSCALLS] = "sys_enter",
+	[SOURCE_CLOCK] = "cpu_clock",
+};
+
+static void late(int number)
+{
+	(void)number;
+	ktap_stop(RULE_CASE_ENDS "not done after %d s", CASE_TIMEOUT_S);
+}
+
+int ktap_main(int argc, char **argv)
+{
+	(void)argv;
+	if (argc > 1) {
+		printf("%s: %s\n", CASE, CASE_RULE);
+		return 0;
+	}
+	if (!case_run)
+		end_case("this file has no such case");
+	signal(SIGALRM, late);
+	alarm(CASE_TIMEOUT_S);
+	case_run(case_arg);
+	end_case(failures && !faults ? "another rule is broken" : NULL);
+}
+
+int main(int argc, char **argv)
+{
+	static struct made_case cases[ARRAY_SIZE(made_cases)][2];
+
+	for (unsigned int i = 0; i < ARRAY_SIZE(made_cases); i++) {
+		for (unsigned int source = 0; source < 2; source++) {
+			cases[i][source] = made_cases[i];
+			cases[i][source].source = source;
+			ktap_add(made, &cases[i][source], "made.%s.%s",
+				 source_names[source], made_cases[i].name);
+		}
+	}
+	return ktap_main(argc, argv);
+}
