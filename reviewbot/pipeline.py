@@ -139,8 +139,7 @@ def _after_base(run: Run, tree: Tree, prerequisites: list[Series], pool: list[Se
         raise _Stop(msg)
     scratch = run.cache.dir("scratch", f"{run.stamp:%Y%m%d-%H%M%S}-{os.getpid()}")
     run.machine += _machine()
-    waiting = f"waiting for another review of {tree.name} to end"
-    with source_lock(run.cache, tree.name, on_wait=lambda: run.progress.message(waiting)):
+    with source_lock(run.cache, tree.name, note=run.progress.message):
         found = Prerequisites(series=tuple(prerequisites))
         if series.prerequisites or prerequisites:
             look_up = run.stage(

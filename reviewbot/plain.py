@@ -97,7 +97,7 @@ def run_plain(
         msg = f"--out {out}: {error.strerror}"
         raise UsageError(msg) from error
     out = out.absolute()
-    with source_lock(cache, tree.name):
+    with source_lock(cache, tree.name, note=note):
         kernel = _kernel(cache, tree, commit, fragments=fragments or DEFAULT_FRAGMENTS, out=out, note=note)
         scope = read_plain_scope(tree.repo, commit, specs)
     names = programs(scope, specs)

@@ -68,7 +68,7 @@ def mutate(request: Request, cache: Cache, options: Options, note: Note) -> tupl
     report = _report(tree, series, options, files=files, found=found)
     report = replace(report, key=_key(applied.tip_commit, out / "selftest", found))
     campaign = open_campaign(out, report, options, found.mutants, read_marks(request.source))
-    with source_lock(cache, tree.name):
+    with source_lock(cache, tree.name, note=note):
         builder, kernel = _patched(cache, tree, request, applied, out=out, note=note)
         bench = _bench(cache, request, applied, kernel, names=names, out=out, jobs=options.jobs)
         trial = Trial(

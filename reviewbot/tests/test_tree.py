@@ -3,6 +3,7 @@ import multiprocessing
 import os
 import signal
 import tarfile
+import threading
 import time
 from pathlib import Path
 
@@ -251,6 +252,28 @@ def test_remove_takes_the_work_tree_and_the_builds(cache: Cache, clone: Path) ->
     assert tree.list_trees(cache) == (kept,)
     assert list(cache.sources.iterdir()) == list(cache.builds.iterdir()) == []
     assert _stored(cache) == {"one.more.git", "one.more.json"}
+
+
+def test_who_waits_for_a_tree_says_so(cache: Cache) -> None:
+    said: list[str] = []
+    held, told = threading.Event(), threading.Event()
+
+    def note(text: str) -> None:
+        said.append(text)
+        told.set()
+
+    def wait() -> None:
+        held.wait(10)
+        with tree.source_lock(cache, "one", note=note):
+            pass
+
+    other = threading.Thread(target=wait)
+    other.start()
+    with tree.source_lock(cache, "one"):
+        held.set()
+        assert told.wait(10)
+    other.join(10)
+    assert said == ["waiting for another run on one to end"]
 
 
 def test_a_tree_in_use_is_not_removed(cache: Cache, clone: Path) -> None:

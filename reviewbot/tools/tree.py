@@ -186,10 +186,14 @@ def remove_tree(cache: Cache, name: str) -> None:
 
 
 def source_lock(
-    cache: Cache, name: str, *, wait: bool = True, on_wait: Callable[[], None] | None = None
+    cache: Cache, name: str, *, wait: bool = True, note: Callable[[str], None] | None = None
 ) -> contextlib.AbstractContextManager[None]:
-    """Return the lock that a review holds while it uses the work tree of the tree called name (see Cache.lock)."""
-    return cache.lock(f"source-{name}", wait=wait, on_wait=on_wait)
+    """Return the lock that a run holds while it uses the work tree of the tree called name (see Cache.lock).
+
+    note is told when another run has it.
+    """
+    waiting = f"waiting for another run on {name} to end"
+    return cache.lock(f"source-{name}", wait=wait, on_wait=(lambda: note(waiting)) if note else None)
 
 
 def worktree(cache: Cache, tree: Tree) -> Path:
