@@ -11,6 +11,7 @@
 #define CLOCK_WORK_MS		30
 /* As many as fit into a third of that time under emulation, on an idle machine. */
 #define CLOCK_WORK_ROUNDS	2000
+#define CLOCK_TRIES		20
 
 noinline void work_fault(void)
 {
@@ -96,4 +97,15 @@ unsigned int work(enum source source, unsigned int count)
 		call_without_frames(spin_some);
 		return 1;
 	}
+}
+
+unsigned int work_on(const struct event *event, enum source source, unsigned int count)
+{
+	__u64 head = event->page->data_head;
+	unsigned int least = work(source, count);
+
+	if (source == SOURCE_CLOCK)
+		for (unsigned int i = 0; i < CLOCK_TRIES && event->page->data_head == head; i++)
+			work(source, count);
+	return least;
 }

@@ -11,6 +11,12 @@
 /* Make about count samples of source; returns how many must be there. */
 unsigned int work(enum source source, unsigned int count);
 
+/*
+ * The same, for samples of event: a clock that has not come by when the work is done
+ * (a machine under emulation may be busy with others) gets more of it, within reason.
+ */
+unsigned int work_on(const struct event *event, enum source source, unsigned int count);
+
 /* Write to one fresh page, and to no other. */
 void work_fault(void);
 

@@ -46,7 +46,7 @@ static void make_samples(struct expect *expect, enum source source)
 	expect_begin(expect, &event, source);
 	expect->must_resolve = source != SOURCE_CLOCK;
 	event_enable(&event);
-	work(source, SAMPLES);
+	work_on(&event, source, SAMPLES);
 	event_disable(&event);
 	expect_end(expect);
 }

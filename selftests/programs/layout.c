@@ -52,7 +52,7 @@ static void layout(const void *arg)
 	expect_begin(&expect, &event, test->source);
 	expect.must_resolve = test->source != SOURCE_CLOCK;
 	event_enable(&event);
-	least = work(test->source, SAMPLES);
+	least = work_on(&event, test->source, SAMPLES);
 	event_disable(&event);
 	expect_end(&expect);
 	check_ring(&expect, NULL);
@@ -76,7 +76,7 @@ static void run_with(struct perf_event_attr *attr, enum source source,
 	expect.must_resolve = source != SOURCE_CLOCK;
 	expect.on_sample = on_sample;
 	event_enable(&event);
-	least = work(source, SAMPLES);
+	least = work_on(&event, source, SAMPLES);
 	event_disable(&event);
 	expect_end(&expect);
 	check_ring(&expect, NULL);

@@ -103,7 +103,7 @@ static void parts(const void *arg)
 	expect_begin(&expect, &event, test->source);
 	expect.on_sample = on_sample;
 	event_enable(&event);
-	work(test->source, SAMPLES);
+	work_on(&event, test->source, SAMPLES);
 	event_disable(&event);
 	expect_end(&expect);
 	expect.must_resolve = test->source != SOURCE_CLOCK;

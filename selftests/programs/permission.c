@@ -106,7 +106,7 @@ static void permission(const void *arg)
 		ktap_stop(RULE_OPEN_ACCEPTED "perf_event_open() at level %d: %s", test->level,
 			  strerror(-error));
 	event_enable(&event);
-	work(test->source, SAMPLES);
+	work_on(&event, test->source, SAMPLES);
 	event_disable(&event);
 	while ((header = event_next(&event))) {
 		samples += header->type == PERF_RECORD_SAMPLE;

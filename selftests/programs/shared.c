@@ -74,7 +74,7 @@ static void pair(const struct ask *first, const struct ask *second,
 	expect_begin(&expect, &event[0], source);
 	for (unsigned int i = 0; i < 2; i++)
 		event_enable(&event[i]);
-	least = work(source, SAMPLES);
+	least = work_on(&event[0], source, SAMPLES);
 	for (unsigned int i = 0; i < 2; i++)
 		event_disable(&event[i]);
 	expect_end(&expect);

@@ -17,6 +17,8 @@
 
 #define ID_BITS		(PERF_SAMPLE_ID | PERF_SAMPLE_TIME)
 #define SPIN		(100 * 1000 * 1000)	/* ns: ticks enough at any CONFIG_HZ */
+#define SPINS		10			/* at most, on a machine that is busy with others */
+#define ENOUGH		1024			/* bytes of records */
 #define RATE_FILE	"/proc/sys/kernel/perf_event_max_sample_rate"
 
 static struct event event;
@@ -102,7 +104,8 @@ static void throttle(const void *arg)
 	expect_begin(&expect, &event, SOURCE_CLOCK);
 	rate = set_rate(1);
 	event_enable(&event);
-	spin();
+	for (unsigned int i = 0; i < SPINS && event.page->data_head < ENOUGH; i++)
+		spin();
 	event_disable(&event);
 	set_rate(rate);
 	expect_end(&expect);
