@@ -95,6 +95,14 @@ const char *check_build_id(struct expect *expect,
 const char *check_answer(struct expect *expect,
 			 const struct build_id_offset *bid, __u64 address);
 
+/* An entry that must have no build ID: of the kernel, or a marker. address: as above. */
+const char *check_plain(const struct build_id_offset *bid, __u64 address);
+
+/* Was the CPU in user mode? */
+bool in_user(const struct sample *sample);
+
+bool all_zero(const void *data, size_t size);
+
 /*
  * What the proofs of a spec come to: value, of what, is equal to, at least or
  * at most another one. said is how the spec names that.
