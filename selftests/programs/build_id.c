@@ -7,6 +7,7 @@
 #include "event.h"
 #include "ktap.h"
 #include "oracle.h"
+#include "promise.h"
 #include "scope.h"
 #include "work.h"
 
@@ -14,7 +15,6 @@
 #include <string.h>
 
 #define SAMPLES		16
-#define PROMISES_MAX	512
 #define IP_BIT		PERF_SAMPLE_BUILD_ID_OFFSET
 #define CHAIN_BIT	PERF_SAMPLE_CALLCHAIN_BUILD_ID_OFFSET
 
@@ -112,62 +112,7 @@ static void cpu_wide(const void *arg)
 			  expect.resolved, own, SAMPLES);
 }
 
-/* One promise of a sample: a cookie, and the address it was given for. */
-struct promise {
-	__u64 cookie, address;
-	bool answered;
-};
-
-static struct promise promises[PROMISES_MAX];
-static unsigned int promise_count, answer_count;
-
-static struct promise *find_promise(__u64 cookie)
-{
-	for (unsigned int i = 0; i < promise_count; i++)
-		if (promises[i].cookie == cookie)
-			return &promises[i];
-	return NULL;
-}
-
-static void note_promise(__u64 cookie, __u64 address)
-{
-	struct promise *promise = find_promise(cookie);
-
-	if (promise) {
-		if (address)
-			promise->address = address;
-		return;
-	}
-	if (promise_count == PROMISES_MAX)
-		ktap_stop(RULE_TEST_SETUP "more cookies than this test can hold");
-	promise = &promises[promise_count++];
-	promise->cookie = cookie;
-	promise->address = address;
-	promise->answered = false;
-}
-
-static void note_chain(const struct sample *sample)
-{
-	const struct build_id_offset *entry = sample->callchain_build_id_offset.entries;
-	__u64 nr = sample->callchain_build_id_offset.nr;
-
-	for (__u64 i = 0; i + 1 < nr; i++)
-		if (entry[i].offset == PERF_CONTEXT_USER_DEFERRED && !entry[i].size)
-			note_promise(entry[i + 1].offset, 0);
-}
-
-static void note_sample(const struct sample *sample)
-{
-	__u64 words[4];
-
-	if (sample->bits & IP_BIT) {
-		memcpy(words, &sample->build_id_offset.bid, sizeof(words));
-		if (!words[0] && words[1] == PERF_CONTEXT_USER_DEFERRED)
-			note_promise(words[2], words[3]);
-	}
-	if (sample->bits & CHAIN_BIT)
-		note_chain(sample);
-}
+static unsigned int answer_count;
 
 static void check_answer_entries(struct expect *expect,
 				 const struct record *record,
@@ -204,14 +149,14 @@ static void note_answer(struct expect *expect, const struct record *record)
 	if (record->header->type != PERF_RECORD_CALLCHAIN_DEFERRED)
 		return;
 	answer_count++;
-	promise = find_promise(record->callchain_deferred.cookie);
+	promise = promise_find(record->callchain_deferred.cookie);
 	if (!record->callchain_deferred.cookie)
 		record_fail(record, RULE_DEFERRED_COOKIE "the cookie is 0");
-	else if (promise && promise->answered)
+	else if (promise && promise->answers)
 		record_fail(record, RULE_DEFERRED_ANSWER
 			    "a second answer to one cookie; expected 1");
 	if (promise)
-		promise->answered = true;
+		promise->answers++;
 	check_answer_entries(expect, record, promise);
 	if (record->has_id && (event.attr.sample_type & PERF_SAMPLE_TID) &&
 	    (record->id.tid.pid != expect->pid || record->id.tid.tid != expect->tid))
@@ -230,7 +175,7 @@ static void collect(struct expect *expect)
 	while ((header = event_next(&event)))
 		if (header->type == PERF_RECORD_SAMPLE &&
 		    !decode_sample(&event.attr, header, &sample))
-			note_sample(&sample);
+			promise_note_sample(&sample, 0);
 	event.tail = 0;
 	check_ring(expect, note_answer);
 }
@@ -238,7 +183,7 @@ static void collect(struct expect *expect)
 static void deferred(const void *arg)
 {
 	const struct build_id_case *test = arg;
-	unsigned int missing = 0;
+	unsigned int missing;
 	struct perf_event_attr attr;
 	struct expect expect;
 
@@ -247,8 +192,7 @@ static void deferred(const void *arg)
 	open_case(test, &attr);
 	make_samples(&expect, test->source);
 	collect(&expect);
-	for (unsigned int i = 0; i < promise_count; i++)
-		missing += !promises[i].answered;
+	missing = promises_missing();
 	ktap_diag("%u samples, %u cookies, %u answers, %u entries resolved, %u not",
 		  expect.samples, promise_count, answer_count, expect.resolved,
 		  expect.unresolved);

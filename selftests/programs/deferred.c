@@ -8,6 +8,7 @@
 #include "ktap.h"
 #include "made.h"
 #include "oracle.h"
+#include "promise.h"
 #include "scope.h"
 #include "work.h"
 
@@ -25,68 +26,16 @@
 #define IP_BIT		PERF_SAMPLE_BUILD_ID_OFFSET
 #define CHAIN_BIT	PERF_SAMPLE_CALLCHAIN_BUILD_ID_OFFSET
 #define CONSUMERS_MAX	8
-#define PROMISES_MAX	256
 #define CALLS		8
 #define FRAMES		29	/* no other chain here is as long */
 
-/* One cookie: what the producer's samples say about it. */
-struct promise {
-	__u64 cookie;
-	__u64 address;		/* of the sample, 0 when it does not tell */
-	unsigned int answers;
-};
-
-static struct promise promises[PROMISES_MAX];
-static unsigned int promise_count;
 static struct event producer, consumers[CONSUMERS_MAX];
 static __u64 frames[FRAMES];
 
-static struct promise *find_promise(__u64 cookie)
-{
-	for (unsigned int i = 0; i < promise_count; i++)
-		if (promises[i].cookie == cookie)
-			return &promises[i];
-	return NULL;
-}
-
-static void note_promise(__u64 cookie, __u64 address)
-{
-	struct promise *promise = find_promise(cookie);
-
-	if (!promise) {
-		if (promise_count == PROMISES_MAX)
-			ktap_stop(RULE_TEST_SETUP "more cookies than this test can hold");
-		promise = &promises[promise_count++];
-		promise->cookie = cookie;
-		promise->address = 0;
-		promise->answers = 0;
-	}
-	if (address)
-		promise->address = address;
-}
-
 static void note_sample(struct expect *expect, const struct sample *sample)
 {
-	__u64 words[4];
-
 	(void)expect;
-	if (sample->bits & IP_BIT) {
-		memcpy(words, &sample->build_id_offset.bid, sizeof(words));
-		if (!words[0] && words[1] == PERF_CONTEXT_USER_DEFERRED)
-			note_promise(words[2], words[3]);
-	}
-	if (sample->bits & PERF_SAMPLE_CALLCHAIN) {
-		for (__u64 i = 0; i + 1 < sample->callchain.nr; i++)
-			if (sample->callchain.ips[i] == PERF_CONTEXT_USER_DEFERRED)
-				note_promise(sample->callchain.ips[i + 1], 0);
-	}
-	if (sample->bits & CHAIN_BIT) {
-		const struct build_id_offset *entry = sample->callchain_build_id_offset.entries;
-
-		for (__u64 i = 0; i + 1 < sample->callchain_build_id_offset.nr; i++)
-			if (entry[i].offset == PERF_CONTEXT_USER_DEFERRED)
-				note_promise(entry[i + 1].offset, 0);
-	}
+	promise_note_sample(sample, 0);
 }
 
 /* The form that an event gets: build IDs only where it asks for no plain chain. */
@@ -136,7 +85,7 @@ static void on_answer(struct expect *expect, const struct record *record)
 
 	if (record->header->type != PERF_RECORD_CALLCHAIN_DEFERRED)
 		return;
-	promise = find_promise(record->callchain_deferred.cookie);
+	promise = promise_find(record->callchain_deferred.cookie);
 	if (promise && promise->answers++)
 		record_fail(record, RULE_DEFERRED_ANSWER
 			    "a second answer to one cookie; expected 1");
@@ -242,7 +191,7 @@ static void produce(struct expect *expect, struct event *events,
 static void check_consumer(struct expect *expect, struct event *event,
 			   const char *name)
 {
-	unsigned int missing = 0;
+	unsigned int missing;
 
 	for (unsigned int i = 0; i < promise_count; i++)
 		promises[i].answers = 0;
@@ -250,8 +199,7 @@ static void check_consumer(struct expect *expect, struct event *event,
 	expect->must_resolve = true;
 	expect->deferred = 0;
 	check_ring(expect, on_answer);
-	for (unsigned int i = 0; i < promise_count; i++)
-		missing += !promises[i].answers;
+	missing = promises_missing();
 	if (missing)
 		ktap_fail(RULE_DEFERRED_ANSWER
 			  "%s: %u of %u cookies were not answered; expected all", name, missing,

@@ -9,6 +9,7 @@
 #include "ktap.h"
 #include "made.h"
 #include "oracle.h"
+#include "promise.h"
 #include "scope.h"
 
 #include <fcntl.h>
@@ -23,18 +24,11 @@
 #define IP_BIT		PERF_SAMPLE_BUILD_ID_OFFSET
 #define CHAIN_BIT	PERF_SAMPLE_CALLCHAIN_BUILD_ID_OFFSET
 #define FAULTS		4
-#define COOKIES_MAX	64
 #define PLACES		48	/* of made code in one chain */
 
 static struct event event;
 static __u64 code_start, code_end;
 static unsigned int from_code, from_code_resolved;
-
-/* What the samples say of the answers to come: whose address has which cookie. */
-static struct {
-	__u64 cookie, address;
-} promises[COOKIES_MAX];
-static unsigned int promise_count;
 
 struct file_case {
 	const char *name;
@@ -57,31 +51,11 @@ static const struct file_case file_cases[] = {
 	{ "beyond_16_tib", { .id_size = 20, .hole = 1ULL << 45 } },
 };
 
-static void note_promise(const struct sample *sample)
-{
-	__u64 words[4];
-
-	memcpy(words, &sample->build_id_offset.bid, sizeof(words));
-	if (words[0] || words[1] != PERF_CONTEXT_USER_DEFERRED || promise_count == COOKIES_MAX)
-		return;
-	promises[promise_count].cookie = words[2];
-	promises[promise_count++].address = sample->ip.ip;
-}
-
-/* The address that a cookie stands for, or 0. */
-static __u64 promised(__u64 cookie)
-{
-	for (unsigned int i = 0; i < promise_count; i++)
-		if (promises[i].cookie == cookie)
-			return promises[i].address;
-	return 0;
-}
-
 /* Count the samples that the made code took, and how they were answered. */
 static void on_sample(struct expect *expect, const struct sample *sample)
 {
 	(void)expect;
-	note_promise(sample);
+	promise_note_sample(sample, 0);
 	if (sample->ip.ip < code_start || sample->ip.ip >= code_end)
 		return;
 	from_code++;
@@ -100,12 +74,14 @@ static const struct build_id_offset *answer(const struct record *record)
 static void on_answer(struct expect *expect, const struct record *record)
 {
 	const struct build_id_offset *entry = answer(record);
+	const struct promise *promise;
 	const char *problem;
 	__u64 address;
 
 	if (!entry)
 		return;
-	address = promised(record->callchain_deferred.cookie);
+	promise = promise_find(record->callchain_deferred.cookie);
+	address = promise ? promise->address : 0;
 	problem = check_build_id(expect, entry, address);
 	if (problem)
 		record_fail(record, "%s", problem);

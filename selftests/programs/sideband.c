@@ -9,6 +9,7 @@
 #include "ktap.h"
 #include "made.h"
 #include "oracle.h"
+#include "promise.h"
 #include "scope.h"
 #include "work.h"
 
@@ -27,16 +28,10 @@
 
 #define IP_BIT		PERF_SAMPLE_BUILD_ID_OFFSET
 #define CHAIN_BIT	PERF_SAMPLE_CALLCHAIN_BUILD_ID_OFFSET
-#define PROMISES_MAX	1024
 #define FRAMES		8
 #define CALLS		6
 #define THREADS		4
 #define AGAIN		"sideband-again"	/* argv[1] of what was executed */
-
-struct promise {
-	__u64 cookie, address;
-	unsigned int answers;
-};
 
 struct task_case {
 	const char *name;
@@ -49,51 +44,8 @@ struct task_case {
 };
 
 static struct event producer, consumer;
-static struct promise promises[PROMISES_MAX];
-static unsigned int promise_count, unknown;
+static unsigned int unknown;
 static __u64 frames[FRAMES], lost_samples, lost_answers;
-
-static struct promise *find_promise(__u64 cookie)
-{
-	for (unsigned int i = 0; i < promise_count; i++)
-		if (promises[i].cookie == cookie)
-			return &promises[i];
-	return NULL;
-}
-
-static void note_promise(__u64 cookie, __u64 address)
-{
-	struct promise *promise = find_promise(cookie);
-
-	if (!promise && promise_count < PROMISES_MAX) {
-		promise = &promises[promise_count++];
-		promise->cookie = cookie;
-	}
-	if (promise && address)
-		promise->address = address;
-}
-
-static void note_sample(const struct sample *sample)
-{
-	bool user = (sample->header->misc & PERF_RECORD_MISC_CPUMODE_MASK) ==
-		    PERF_RECORD_MISC_USER;
-	__u64 address = user ? sample->ip.ip : 0, words[4];
-	const struct build_id_offset *entry = sample->callchain_build_id_offset.entries;
-
-	if (sample->bits & IP_BIT) {
-		memcpy(words, &sample->build_id_offset.bid, sizeof(words));
-		if (!words[0] && words[1] == PERF_CONTEXT_USER_DEFERRED)
-			note_promise(words[2], address);
-	}
-	if (sample->bits & PERF_SAMPLE_CALLCHAIN)
-		for (__u64 i = 0; i + 1 < sample->callchain.nr; i++)
-			if (sample->callchain.ips[i] == PERF_CONTEXT_USER_DEFERRED)
-				note_promise(sample->callchain.ips[i + 1], address);
-	if (sample->bits & CHAIN_BIT)
-		for (__u64 i = 0; i + 1 < sample->callchain_build_id_offset.nr; i++)
-			if (!entry[i].size && entry[i].offset == PERF_CONTEXT_USER_DEFERRED)
-				note_promise(entry[i + 1].offset, address);
-}
 
 /* The first entry of the answer is where the sample was taken. */
 static void check_first(struct expect *expect, const struct record *record,
@@ -142,14 +94,8 @@ static void note_answer(struct expect *expect, const struct record *record)
 		return;
 	}
 	check_form(record);
-	promise = find_promise(record->callchain_deferred.cookie);
-	if (!promise) {
-		note_promise(record->callchain_deferred.cookie, 0);
-		promise = find_promise(record->callchain_deferred.cookie);
-		unknown++;
-	}
-	if (!promise)
-		ktap_stop(RULE_TEST_SETUP "more cookies than this test can hold");
+	unknown += !promise_find(record->callchain_deferred.cookie);
+	promise = promise_note(record->callchain_deferred.cookie, 0);
 	if (promise->answers++)
 		record_fail(record, RULE_DEFERRED_ANSWER
 			    "a second answer to one cookie; expected 1");
@@ -168,7 +114,7 @@ static void read_producer(void)
 		if (header->type == PERF_RECORD_SAMPLE) {
 			problem = decode_sample(&producer.attr, header, &sample);
 			if (!problem)
-				note_sample(&sample);
+				promise_note_sample(&sample, in_user(&sample) ? sample.ip.ip : 0);
 		} else {
 			problem = decode_record(&producer.attr, header, &record);
 			if (!problem && header->type == PERF_RECORD_LOST)
@@ -340,7 +286,7 @@ static void many(void)
 
 static void check_answers(const struct task_case *test, struct expect *expect)
 {
-	unsigned int missing = 0;
+	unsigned int missing;
 	__u64 count[2];
 
 	if (read(consumer.fd, count, sizeof(count)) != sizeof(count))
@@ -348,8 +294,7 @@ static void check_answers(const struct task_case *test, struct expect *expect)
 	lost_answers = count[1];
 	expect->event = &consumer;
 	check_ring(expect, note_answer);
-	for (unsigned int i = 0; i < promise_count; i++)
-		missing += !promises[i].answers;
+	missing = promises_missing();
 	ktap_diag("%u promises, %u without an answer, %u answers to others, lost %llu samples and %llu answers",
 		  promise_count, missing, unknown, lost_samples, lost_answers);
 	if (promise_count < CALLS && !lost_samples)
