@@ -68,8 +68,9 @@ static void make_and_check(struct expect *expect)
 
 	if (!knows_cgroups())
 		ktap_skip("this kernel has no CONFIG_CGROUP_PERF");
-	if (!mkdtemp(root) || mount("cgroup2", root, "cgroup2", 0, NULL))
-		ktap_skip("cgroup2: %m");
+	/* Of cgroup2 a controller has no part before another one is switched on beside it. */
+	if (!mkdtemp(root) || mount("cgroup", root, "cgroup", 0, "perf_event"))
+		ktap_skip("a hierarchy of perf_event: %m");
 	make_group(root);
 	umount(root);
 	rmdir(root);
@@ -81,18 +82,25 @@ static void make_and_check(struct expect *expect)
 			  made, GROUP);
 }
 
-/* An event of CPU 0 that asks for nothing else. */
+struct cgroup_case {
+	const char *name;
+	__u64 bits;
+	bool task;
+};
+
+/* An event of CPU 0 that asks for nothing else, or for what other events of a CPU get, too. */
 static void cgroups(const void *arg)
 {
-	const __u64 *bits = arg;
+	const struct cgroup_case *test = arg;
 	struct perf_event_attr attr;
 	struct expect expect;
 	int error;
 
-	attr_init(&attr, SOURCE_CLOCK, *bits);
+	attr_init(&attr, SOURCE_CLOCK, test->bits);
 	attr.config = PERF_COUNT_SW_DUMMY;
 	attr.sample_period = 0;
-	attr.sample_id_all = !!*bits;
+	attr.sample_id_all = !!test->bits;
+	attr.task = test->task;
 #if HAVE_CGROUP
 	attr.cgroup = 1;
 #else
@@ -106,11 +114,16 @@ static void cgroups(const void *arg)
 	make_and_check(&expect);
 }
 
+static const struct cgroup_case cases[] = {
+	{ "alone.plain", 0, false },
+	{ "alone.sample_id", ID_BITS, false },
+	{ "with_task.plain", 0, true },
+	{ "with_task.sample_id", ID_BITS, true },
+};
+
 int main(int argc, char **argv)
 {
-	static const __u64 plain, sample_id = ID_BITS;
-
-	ktap_add(cgroups, &plain, "made.plain");
-	ktap_add(cgroups, &sample_id, "made.sample_id");
+	for (unsigned int i = 0; i < ARRAY_SIZE(cases); i++)
+		ktap_add(cgroups, &cases[i], "made.%s", cases[i].name);
 	return ktap_main(argc, argv);
 }
